@@ -505,6 +505,22 @@ def test_past_rewards_are_imported_before_the_first_decision(log):
     assert (found.decisions, found.imported, found.agree, found.wrong) == (8, 5, 3, [])
 
 
+def test_sums_of_past_rewards_are_imported(log):
+    """15 sales to 500 visitors are 500 rewards, and stay them in a replay."""
+    past = [(0.4, 15.0, None, 500), (0.8, 1.0, None, 40), (0.6, 1.0)]
+    log.create("new", THOMPSON)
+    assert log.import_rewards("new", "2025", past) == ("learned", 3, 3)
+    assert log.import_rewards("new", "2025", past).outcome == "duplicate"
+    with pytest.raises(ConflictError, match="import_id must be new, got '2025'"):
+        log.import_rewards("new", "2025", [(0.4, 15.0, None, 501), *past[1:]])
+    learner = log.bandit("new").learner
+    assert learner.pulls.tolist() == [500, 0, 1, 0, 40]
+    assert learner.means[0] == pytest.approx(15 / 500)
+    play(log, 3, "new")
+    found = replay(log.store, log.store.bandits()[1], compiled=False)
+    assert (found.decisions, found.imported, found.agree, found.wrong) == (6, 3, 3, [])
+
+
 def test_a_policy_that_counts_decisions_takes_no_past_rewards(log):
     limited = {"policy": "limited", "cohort": 3, "inner": {"policy": "thompson_sampling"}}
     log.create("limited", THOMPSON | {"policy": limited})
@@ -519,6 +535,8 @@ def test_a_policy_that_counts_decisions_takes_no_past_rewards(log):
         ("a", [], "rewards must not be empty"),
         ("a", [(0.4, 1), (0.45, 1)], r"arm must be one of the arms .*, got 0.45"),
         ("a", [(0.4, 1), (0.4, 2)], "reward must"),
+        ("a", [(0.4, 3.0, None, 2)], "reward must be"),
+        ("a", [(0.4, 1.0, None, 0)], "count must"),
         ("a", [(None, 1)], "arm must be an arm, got None"),
     ],
 )

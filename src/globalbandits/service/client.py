@@ -309,10 +309,12 @@ class _Calls:
     ) -> Call[ImportOut]:
         """Learn past rewards, as (arm's value, reward), before the bandit's first decision.
 
-        For a bandit with contexts the name of the context comes third. At most 1,000 in one call.
-        Each call needs an id of its own, which makes it repeatable.
+        The name of the context may come third (None without contexts), and fourth the number of
+        rewards that the reward is the sum of, such as the visitors of a day. At most 1,000 in one
+        call. Each call needs an id of its own, which makes it repeatable.
         """
-        items = [dict(zip(("value", "reward", "context"), row, strict=False)) for row in rewards]
+        names = ("value", "reward", "context", "count")
+        items = [dict(zip(names, row, strict=False)) for row in rewards]
         body = {"import_id": import_id, "items": items}
         return Call(
             "POST", _path("bandits", name, "rewards:import"), ImportOut, body=body, slow=True

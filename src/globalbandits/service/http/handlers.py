@@ -329,7 +329,7 @@ async def reward_many(request: ServiceRequest) -> Response:
 async def import_rewards(request: ServiceRequest) -> Response:
     """Learn past rewards before the first decision."""
     name, content = request.path_params["name"], request.content
-    rewards = [(item.value, item.reward, item.context) for item in content.items]
+    rewards = [(item.value, item.reward, item.context, item.count) for item in content.items]
     work = request.service.log.import_rewards
     done = await asyncio.to_thread(work, name, content.import_id, rewards, request.caller.tenant)
     learned = done.outcome is Outcome.LEARNED

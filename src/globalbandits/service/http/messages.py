@@ -120,11 +120,12 @@ class RewardsIn(Incoming):
 
 
 class PastReward(Incoming):
-    """A reward from before the bandit: the arm's value, what was observed, and the context."""
+    """A reward from before the bandit, or with a count the sum of that many rewards."""
 
     value: Arm
     reward: float
     context: Context | None = None
+    count: Count = 1
 
 
 class ImportIn(Incoming):

@@ -675,11 +675,7 @@ class Log:
 
     def new_reward(self, bandit: Bandit, decision: str, value: float, count: int = 1) -> NewEvent:
         """Check a reward. It must be submitted to the writer to be learned."""
-        reward_range = bandit.learner.model.reward_range
-        if type(count) is int and count == 1:
-            as_unit("reward", value, reward_range)
-        else:
-            as_summary(value, count, reward_range)
+        _check_reward(value, count, bandit.learner.model.reward_range)
         id = as_decision_id(decision)
         return NewEvent(bandit.row.id, id, REWARD, float(value), self.clock.now(), count)
 
@@ -723,8 +719,9 @@ class Log:
         Args:
             name: the name of the bandit.
             import_id: your name of these rewards, for retries; 1 to 100 characters.
-            rewards: pairs of an arm's value and a reward, in order; for a model with contexts
-                followed by the name of the context.
+            rewards: pairs of an arm's value and a reward, in order. The name of the context may
+                follow (None without contexts), and then the number of rewards that the reward is
+                the sum of.
             tenant: the owner of the bandit.
 
         Raises:
@@ -741,14 +738,15 @@ class Log:
                 "its past decisions are not known"
             )
         model, id, at = found.learner.model, found.row.id, self.clock.now()
-        past: list[tuple[int, float, str | None]] = []
-        for value, reward, *named in rewards:
+        past: list[tuple[int, float, str | None, int]] = []
+        for value, reward, *more in rewards:
             arm = arm_index(model, value, "arm")
             require(arm is not None, "arm", "be an arm", value, ServiceError)
-            as_unit("reward", reward, model.reward_range)
-            context = named[0] if named else None
+            context = more[0] if more else None
+            count = more[1] if len(more) > 1 else 1
+            _check_reward(reward, count, model.reward_range)
             found.offered(context, None)  # raises an error for an unknown context
-            past.append((int(arm or 0), float(reward), context))
+            past.append((int(arm or 0), float(reward), context, count))
         requests = [f"import:{import_id}:{place}" for place in range(len(past))]
 
         def write(rows: Transaction) -> list[Event]:
@@ -760,7 +758,11 @@ class Log:
             if known:
                 events = rows.events_by_decision([row.id for row in known.values()])
                 stored = [known.get((id, request)) for request in requests]
-                same = [row and (row.shown, events[row.id][0].value, row.context) for row in stored]
+                firsts = [None if row is None else events[row.id][0] for row in stored]
+                same = [
+                    row and first and (row.shown, first.value, row.context, first.n_rewards)
+                    for row, first in zip(stored, firsts, strict=True)
+                ]
                 after = rows.decisions_by_request([(id, f"import:{import_id}:{len(past)}")])
                 if same != past or after:
                     raise ConflictError(f"import_id must be new, got {import_id!r}")
@@ -772,14 +774,16 @@ class Log:
             writer = rows.add_writer(WriterRow(0, IMPORT_LIBRARY, __version__, "", at))
             version, number = bandit.version, bandit.number
             decisions, events_new = [], []
-            for place, (request, (arm, reward, context)) in enumerate(
+            for place, (request, (arm, reward, context, count)) in enumerate(
                 zip(requests, past, strict=True), start=1
             ):
                 fields = (request, arm, arm, version, number, writer, at, None)
                 row = Decision(self._ids.new(at), id, *fields, context=context)
                 seq = version + place
                 decisions.append(row)
-                events_new.append(Event(id, seq, REWARD, row.id, arm, reward, at, context=context))
+                events_new.append(
+                    Event(id, seq, REWARD, row.id, arm, reward, at, count, context=context)
+                )
             rows.add_decisions(decisions)
             rows.add_events(events_new)
             rows.set_versions({id: version + len(past)})
@@ -901,3 +905,11 @@ def _without_numbers(spec: Any) -> Any:
     if isinstance(spec, (list, tuple)):
         return [_without_numbers(value) for value in spec[:1]]
     return 0 if isinstance(spec, (int, float)) else spec
+
+
+def _check_reward(value: float, count: int, reward_range: tuple[float, float]) -> None:
+    """Raise an error if the model cannot give this reward, or this sum of ``count`` rewards."""
+    if type(count) is int and count == 1:
+        as_unit("reward", value, reward_range)
+    else:
+        as_summary(value, count, reward_range)
