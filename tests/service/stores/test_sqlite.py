@@ -55,6 +55,18 @@ def test_commits_wait_for_the_disk(path):
     store.close()
 
 
+def test_a_closed_file_is_whole_without_its_write_ahead_log(path, tmp_path):
+    """A stopped service can be backed up by copying one file, also one that was opened again."""
+    log = Log(SQLiteStore(path), compiled=False)
+    log.reward("shop", log.decide("shop", "later").decision.id, 0.3)
+    log.close()
+    assert not path.with_name("log.db-wal").exists()
+    copy = shutil.copy(path, tmp_path / "copy.db")
+    store = SQLiteStore(copy, read_only=True)
+    assert store.bandits()[0].version == 21
+    store.close()
+
+
 def test_a_database_in_memory_leaves_no_file_and_ends_with_close(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     first, second = SQLiteStore(":memory:"), SQLiteStore(":memory:")

@@ -199,8 +199,8 @@ class SQLiteStore(SQLStore):
 
     def close(self) -> None:
         """Close every connection and release the file."""
-        # Readers are closed first: the writer, as the last one, removes the write-ahead log.
-        for connection in reversed(self._connections):
+        # The writer comes last: only then SQLite moves the write-ahead log into the file.
+        for connection in sorted(self._connections, key=lambda each: each is self._writer):
             with suppress(sqlite3.Error):
                 connection.close()
         self._connections.clear()
