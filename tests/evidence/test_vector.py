@@ -251,6 +251,23 @@ def test_earnings_lie_between_those_of_the_set():
     assert found.low <= found.amount <= found.high
 
 
+def test_worths_have_the_bounds_of_a_dense_grid():
+    model = shop()
+    _, counts, sums = played(model, 1_000, seed=5)
+    evidence = gb.Evidence(model)
+    for arm, (n, ones) in enumerate(zip(counts, sums, strict=True)):
+        evidence.add_many(np.full(n, arm), np.repeat([1.0, 0.0], [ones, n - ones]))
+    found = evidence.worths()
+    values, _ = dense(model, counts, sums, n=300)
+    inside = np.argwhere(values >= inference(model, counts, sums).log_marginal + math.log(0.05))
+    worths = model.worth(model.from_unit((inside + 0.5) / 300))
+    assert (found[:, 1] <= worths.min(axis=0)).all()
+    assert (found[:, 2] >= worths.max(axis=0)).all()
+    # Bounds are those of small boxes around the set, so that they are a little too wide.
+    assert (found[:, 2] - found[:, 1] <= 1.25 * np.ptp(worths, axis=0)).all()
+    assert found[:, 0] == pytest.approx(model.worth(evidence.against_model().theta))
+
+
 def test_one_number_has_a_region_too():
     model = gb.demand.exponential(PRICES, cost=1.5)
     evidence = gb.Evidence(model)

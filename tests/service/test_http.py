@@ -162,7 +162,7 @@ def test_a_model_of_several_numbers(http, kind):
         time.sleep(0.01)
     evidence = answer.json()["evidence"]
     assert evidence.keys() == {
-        "region", "model", "contenders", "earnings", "observed_bounds",
+        "region", "model", "contenders", "earnings", "observed_bounds", "worths",
     }  # fmt: skip
     assert evidence["region"]["intervals"].keys() == {"level", "slope"}
     assert evidence["region"].keys() == {
@@ -170,7 +170,12 @@ def test_a_model_of_several_numbers(http, kind):
     }  # fmt: skip
     while (answer := http.get(f"{path}/history")).status_code == 202:
         time.sleep(0.01)
-    assert {point["theta"] for point in answer.json()["points"]} == {None}
+    assert answer.json()["points"][-1]["theta"] == evidence["model"]["theta"]
+    for worth, (middle, low, high) in zip(
+        model.worth(evidence["model"]["theta"]), evidence["worths"], strict=True
+    ):
+        assert middle == pytest.approx(worth)
+        assert low <= middle <= high
 
 
 def test_settings_change_with_their_number(http, shop):

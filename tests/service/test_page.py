@@ -205,6 +205,37 @@ def test_a_segment_is_chosen(page):
         assert log.store.latest(1, 1)[0].context == "weekend"
 
 
+@pytest.mark.parametrize("contexts", [None, ["weekday", "weekend"]])
+def test_a_shop_with_two_unknown_numbers(page, contexts):
+    """Level and slope: the main picture has a band, and each number has a history."""
+    model = {
+        "family": "demand.exponential",
+        "arms": [4.0, 6.0, 8.0],
+        "cost": 1.5,
+        "level": [0.02, 1.0],
+    }
+    if contexts:
+        model = {
+            "mean": "level * exp(0.3*context - slope*arm)",
+            "value": "(arm - 1.5) * mean",
+            "arms": [4.0, 6.0, 8.0],
+            "domain": {"level": [0.02, 0.7], "slope": [0.05, 0.5]},
+            "contexts": {name: place for place, name in enumerate(contexts)},
+        }
+    with serving(SQLiteStore(":memory:"), OPTIONS) as (service, url):
+        log = service.log
+        log.create("shop", {"model": model, "policy": {"policy": "grid_thompson"}})
+        for number in range(40):
+            context = contexts[number % 2] if contexts else None
+            decision = log.decide("shop", str(number), context=context).decision
+            log.reward("shop", decision.id, float(number % 5 == 0))
+        page.goto(f"{url}/#/bandit/shop")
+        page.get_by_role("img", name=re.compile("^Best .* so far: .*band: what the")).wait_for()
+        page.get_by_role("img", name=re.compile("^After 40 rewards the slope that fits")).wait_for()
+        page.get_by_role("img", name=re.compile("^Evidence against the curves")).wait_for()
+        page.get_by_text("What the unknown numbers can be").wait_for()
+
+
 def test_names_are_texts(page):
     arms = ["<img src=x onerror=alert(1)>", "b"]
     with serving(SQLiteStore(":memory:"), OPTIONS) as (_, url):

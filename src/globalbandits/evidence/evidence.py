@@ -543,10 +543,8 @@ class Evidence:
         bounds: FloatArray | None
         if isinstance(self._model, VectorModel):
             confidence = as_confidence(confidence)
-            inference = self._vector_inference()
-            cover = self._cover(inference, confidence)
-            theta = self._model.from_unit(inference.top[1])
-            bounds = inference.worth_bounds(cover)[rows] if len(cover.low) else None
+            theta, bounds = self._believed_numbers(confidence)
+            bounds = None if bounds is None else bounds[rows]
         else:
             theta, span = self._believed(confidence)
             confidence = span.confidence
@@ -565,6 +563,24 @@ class Evidence:
             arm_name=arm_name,
             currency=currency,
         )
+
+    def worths(self, confidence: float = 0.95) -> FloatArray:
+        """The worth of each arm at the least refuted numbers, and its bounds; shape (n_arms, 3).
+
+        For a model of several unknown numbers. Bounds are NaN if no numbers are left.
+        """
+        theta, bounds = self._believed_numbers(as_confidence(confidence))
+        if bounds is None:
+            bounds = np.full((self._model.n_arms, 2), np.nan)
+        return np.column_stack([self._model.worth(theta), bounds])
+
+    def _believed_numbers(self, confidence: float) -> tuple[Any, FloatArray | None]:
+        """The least refuted numbers, and the bounds of each arm's worth if any numbers are left."""
+        model: Any = self._model
+        inference = self._vector_inference()
+        cover = self._cover(inference, confidence)
+        bounds = inference.worth_bounds(cover) if len(cover.low) else None
+        return model.from_unit(inference.top[1]), bounds
 
     def state(self) -> dict[str, Any]:
         """The state for `restore`, as a dict for JSON.

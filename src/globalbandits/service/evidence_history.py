@@ -99,14 +99,13 @@ class EvidenceHistory:
         if reading is None:
             return
         model = reading.evidence["model"]
-        # Several unknown numbers have no interval; only the e-value is drawn.
+        # Several unknown numbers have no interval.
         interval = reading.evidence.get("interval", {"low": None, "high": None})
-        theta = model["theta"] if "interval" in reading.evidence else None
         for mark in sorted(points)[: -_MAX_POINTS + 1]:
             points.pop(mark, None)
         points[reading.version] = {
             "version": reading.version,
-            "theta": theta,
+            "theta": model["theta"],
             "low": interval["low"],
             "high": interval["high"],
             "log_e_value": model["log_e_value"],
@@ -159,12 +158,12 @@ def trace(
                 evidence.update(arm, reward)
         if version in wanted:
             against = evidence.against_model()
-            # Several unknown numbers have no interval; only the e-value is drawn.
-            where: tuple[float | None, ...] = (None, None, None)
+            # The bounds of several unknown numbers take seconds, so a history has none.
+            bounds: tuple[float | None, float | None] = (None, None)
             if not isinstance(evidence.model, VectorModel):
                 span = evidence.interval()
-                where = against.theta, span.low, span.high
-            point = (version, *where, against.log_e_value)
+                bounds = span.low, span.high
+            point = (version, against.theta, *bounds, against.log_e_value)
             names = ("version", "theta", "low", "high", "log_e_value")
             found[version] = dict(zip(names, plain(point), strict=True))
     return found

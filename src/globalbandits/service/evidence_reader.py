@@ -191,7 +191,8 @@ def read(
 ) -> dict[str, Any]:
     """The statements of a learner's evidence as JSON values.
 
-    Several unknown numbers have a region instead of an interval, and no search for drift. With
+    Several unknown numbers have a region instead of an interval, the worth of each arm with its
+    bounds (``worths``), and no search for drift. With
     contexts, contenders are those of each of the first contexts, by name.
 
     Args:
@@ -224,7 +225,10 @@ def read(
         found["earnings"] = _statement(evidence.earnings(incumbent))
     found["observed_bounds"] = evidence.observed_bounds().tolist()
     if isinstance(cells, VectorModel):
-        return found | {"region": _statement(evidence.region())}
+        return found | {
+            "region": _statement(evidence.region()),
+            "worths": plain(evidence.worths()),
+        }
     drift = evidence.drift()
     return found | {
         "interval": _statement(evidence.interval()),

@@ -429,7 +429,7 @@ class PointOut(Outgoing):
     """The evidence at one version of the log."""
 
     version: int
-    theta: float | None
+    theta: float | dict[str, float] | None
     low: float | None
     high: float | None
     log_e_value: float | None

@@ -1,6 +1,6 @@
 // The page: what the service's own API tells, drawn. Nothing here knows more than any other client.
 import { bars, el, fmt, lines, more, ranges, table } from "/charts.js";
-import { best, uploaded, words, worthByArm } from "/prices.js";
+import { best, bestOfEvidence, uploaded, words, worthByArm, worthOfEvidence } from "/prices.js";
 
 const $ = (id) => document.getElementById(id);
 const KEY = "globalbandits.token"; // for this tab only
@@ -241,15 +241,17 @@ function drawCurves(host, drawn, estimate) {
 
 // The main picture: what each price earns, with a band, and what was observed.
 // After a refutation the curves are left out.
-function drawProfit(curves, bandit, interval, theta, observed, refuted) {
+function drawProfit(curves, bandit, { interval, theta, worths, contenders }, observed, refuted) {
   const said = words(bandit.settings.model);
   $("profit-title").textContent = `What each ${said.arm} is worth`;
-  if (!interval || !Number.isFinite(theta)) {
-    put($("profit"), el("p", {}, "Without rewards nothing can be said."));
+  if (!worths && (!interval || !Number.isFinite(theta))) {
+    const waits = bandit.version > 0 && theta !== null && typeof theta === "object";
+    put($("profit"), el("p", {}, waits ? "The evidence is being computed …" : "Without rewards nothing can be said."));
     return;
   }
-  const follows = !refuted && interval.low !== null;
-  const rows = follows ? worthByArm(curves, theta, interval.low, interval.high) : curves.values.map((value, arm) => ({ value, arm }));
+  const follows = !refuted && (worths ? worths.every((row) => row[1] !== null) : interval.low !== null);
+  const known = () => (worths ? worthOfEvidence(curves, worths) : worthByArm(curves, theta, interval.low, interval.high));
+  const rows = follows ? known() : curves.values.map((value, arm) => ({ value, arm }));
   const numeric = rows.every((one) => typeof one.value === "number");
   const order = numeric ? [...rows].sort((a, b) => a.value - b.value) : rows;
   const xs = order.map((one, place) => (numeric ? one.value : place));
@@ -272,7 +274,7 @@ function drawProfit(curves, bandit, interval, theta, observed, refuted) {
       title: `The rewards do not follow the curves. Best observed ${said.arm}: ${fmt(first.value)}, with a ${said.worth} of ${fmt(first.worth)}.${rest} ${key}` }));
     return;
   }
-  const top = best(rows, curves.regions, interval);
+  const top = worths ? bestOfEvidence(rows, contenders) : best(rows, curves.regions, interval);
   const rest = top.others.length ? ` It is not certain: ${top.others.map(fmt).join(", ")} may be as good.` : " No other can be as good (95%).";
   put($("profit"), lines($("profit"), { ...common,
     series: [{ name: "expected", ys: order.map((one) => one.mid) }],
@@ -313,7 +315,13 @@ function drawHistory(history) {
   }
   const xs = points.map((one) => one.version), last = points.at(-1);
   const bounds = (end) => points.map((one) => one[end] ?? one.theta);
-  put($("history"), lines($("history"), {
+  const several = typeof last.theta === "object";
+  $("history-title").textContent = `The unknown number${several ? "s" : ""} over time`;
+  if (several) put($("history"), ...Object.keys(last.theta).map((name) => lines($("history"), {
+    id: `history-${name}`, xs, series: [{ name: "estimate", ys: points.map((one) => one.theta[name]) }], xLabel: "rewards", yLabel: name,
+    title: `After ${last.version} rewards the ${name} that fits best is ${fmt(last.theta[name])}.`, beside: Object.keys(last.theta).length,
+  })));
+  else put($("history"), lines($("history"), {
     id: "history", xs, series: [{ name: "estimate", ys: points.map((one) => one.theta) }],
     band: { low: bounds("low"), high: bounds("high") }, xLabel: "rewards", yLabel: "theta",
     title: last.low === null ? `After ${last.version} rewards no value of theta is left: the model is refuted.`
@@ -338,6 +346,7 @@ function drawEvidence({ evidence, as_of }, used, segment) {
   else put($("contenders"), el("p", {}, names.length ? possible : contenders.text), table(`Can the ${used.arm} be best?`, [used.arm, "can be best", "p-value"],
     contenders.values.map((value, arm) => [value, left.has(arm) ? "yes" : "no", contenders.p_values?.[arm] ?? null])));
   put($("verdict"), el("p", { class: model.refuted ? "error" : "good" }, model.refuted ? "Refuted: the rewards do not follow these curves." : "Nothing speaks against the curves."), el("p", {}, model.text));
+  $("drift-title").textContent = region ? "What the unknown numbers can be" : "Does it change?";
   if (region) put($("drift"), el("p", {}, region.text));
   else put($("drift"), el("p", { class: drift.alarm ? "error" : "good" }, drift.alarm ? "Alarm: the unknown number has changed." : "No change found."), el("p", {}, drift.text));
   put($("earnings"), ...(earnings
@@ -359,7 +368,7 @@ async function showBandit(name) {
   $("title").textContent = name;
   document.title = `${name} · globalbandits`;
   let segment = null, whole = null; // the segment that is shown, if there are any, and all of them
-  let curves = null, bandit = null, latest = null, theta = null, interval = null, observed = null, refuted = false, used = words({});
+  let curves = null, bandit = null, latest = null, theta = null, interval = null, evidence = null, used = words({});
 
   const query = () => (segment === null ? "" : `?context=${encodeURIComponent(segment)}`);
   const here = (rows) => { // the rows of this segment, of one for each arm of every segment
@@ -372,7 +381,12 @@ async function showBandit(name) {
     used = words(bandit.settings.model);
     put($("warnings"), ...(bandit.warnings ?? []).map((text) => el("p", { class: "error" }, text)));
     drawShares(bandit, shown());
-    if (curves) drawProfit(curves, bandit, interval, theta ?? bandit.estimate, here(observed), refuted);
+    const possible = segment === null ? evidence?.contenders : evidence?.contenders[segment];
+    const worths = here(evidence?.worths);
+    // Evidence from before arms were added has fewer rows.
+    const fits = worths !== undefined && worths.length === curves?.values.length;
+    const known = { interval, theta: theta ?? bandit.estimate, worths: fits ? worths : null, contenders: possible?.arms ?? [] };
+    if (curves) drawProfit(curves, bandit, known, here(evidence?.observed_bounds), evidence?.model.refuted ?? false);
     // Policies that estimate nothing: where the evidence stands.
     if (curves) drawCurves($("curves"), curves, bandit.estimate ?? theta);
   };
@@ -381,7 +395,7 @@ async function showBandit(name) {
     [async () => drawNow((await api("GET", `${base}/explanation${query()}`)).explanation, used), "now", 1000],
     [async () => { latest = (await api("GET", `${base}/decisions?limit=100`)).decisions; drawLatest(latest); drawShares(bandit, shown()); }, "latest", 1000],
     [async () => { const found = await api("GET", `${base}/history`); if (found) { drawHistory(found); const last = found.points.at(-1); theta = last?.theta ?? null; interval = last ?? null; if (isNow(mine)) facts(); } return found && found.version === (found.points.at(-1)?.version ?? 0); }, "history", 1500],
-    [async () => { const found = await api("GET", `${base}/evidence`); if (found) { drawEvidence(found, used, segment); observed = found.evidence.observed_bounds; refuted = found.evidence.model.refuted; if (isNow(mine)) facts(); } return found && found.as_of === found.version; }, "contenders", 1500],
+    [async () => { const found = await api("GET", `${base}/evidence`); if (found) { drawEvidence(found, used, segment); evidence = found.evidence; if (isNow(mine)) facts(); } return found && found.as_of === found.version; }, "contenders", 1500],
   ].map(([load, host, every]) => ({ load, host, every, at: -Infinity, busy: false, due: true }));
 
   const refresh = async () => {

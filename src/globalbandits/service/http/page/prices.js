@@ -32,6 +32,18 @@ export function worthByArm({ values, thetas, worths }, theta, low, high) {
   });
 }
 
+// The same where the service has computed the worths, because there are several unknown numbers.
+export function worthOfEvidence({ values }, worths) {
+  return values.map((value, arm) => ({ value, arm, mid: worths[arm][0], low: worths[arm][1], high: worths[arm][2] }));
+}
+
+// The arm with the largest worth, and the others that can be best.
+export function bestOfEvidence(rows, contenders) {
+  const first = rows.reduce((a, b) => (b.mid > a.mid ? b : a));
+  const others = rows.filter((one) => one !== first && contenders.includes(one.arm)).map((one) => one.value);
+  return { value: first.value, mid: first.mid, others };
+}
+
 // The arm with the largest worth, and the others that are best somewhere in the interval. Bands of two arms may
 // overlap where one of them is better for every theta, so bands do not decide.
 export function best(rows, regions, { low, high }) {
