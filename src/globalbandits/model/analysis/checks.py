@@ -389,4 +389,8 @@ def unit_means(observed: Evaluate, reward_range: tuple[float, float]) -> Evaluat
 def to_unit(means: FloatArray, reward_range: tuple[float, float]) -> FloatArray:
     """Return means in the user's units on the unit scale."""
     low, high = reward_range
-    return np.clip((means - low) / (high - low), 0.0, 1.0)
+    # One array for all three steps: large arrays cost more to allocate than to compute.
+    unit = means - low
+    if high - low != 1.0:
+        unit /= high - low
+    return np.clip(unit, 0.0, 1.0, out=unit)
