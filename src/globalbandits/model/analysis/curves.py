@@ -93,7 +93,8 @@ def evaluate_on_grid(evaluate: Evaluate, n_arms: int, grid: FloatArray) -> Float
     """Return the values of all arms at the points of a grid, shape (n_arms, n_points)."""
     values = np.empty((n_arms, grid.size))
     for arms in arm_chunks(n_arms, grid.size):
-        values[arms] = evaluate(arms[:, None], np.broadcast_to(grid, (arms.size, grid.size)))
+        chunk = slice(arms[0], arms[-1] + 1)
+        values[chunk] = evaluate(arms[:, None], np.broadcast_to(grid, (arms.size, grid.size)))
     return values
 
 
@@ -290,7 +291,8 @@ def _split(
 
 def _sample_points(left: FloatArray, right: FloatArray) -> FloatArray:
     """Return each segment's nodes, then the points between them; end points are exact."""
-    x = left[:, None] + 0.5 * (right - left)[:, None] * (_SAMPLES + 1.0)
+    x = 0.5 * (right - left)[:, None] * (_SAMPLES + 1.0)
+    x += left[:, None]
     x[:, DEGREE] = right
     return x
 
@@ -463,10 +465,14 @@ def pack_inverse(
 ) -> Curves:
     """Return the inverse curves, from the same nodes with mean and parameter swapped."""
     falling = mean[:, -1] < mean[:, 0]
-    mean = np.where(falling[:, None], mean[:, ::-1], mean)
-    theta = np.where(falling[:, None], theta[:, ::-1], theta)
+    if falling.all():
+        mean, theta = mean[:, ::-1], theta[:, ::-1]
+    elif falling.any():
+        mean = np.where(falling[:, None], mean[:, ::-1], mean)
+        theta = np.where(falling[:, None], theta[:, ::-1], theta)
     rises = mean[:, -1] > mean[:, 0]
-    arms, theta, mean = arms[rises], theta[rises], mean[rises]
+    if not rises.all():
+        arms, theta, mean = arms[rises], theta[rises], mean[rises]
     order = np.lexsort((mean[:, 0], arms))
     curves = pack(arms[order], mean[order], theta[order], n_arms)
     # Outside the range of the means the inverse is the nearer end of the domain, even if the
