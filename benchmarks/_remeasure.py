@@ -120,7 +120,7 @@ FIGURES = (
     _experiment("IDS", "0.95 ± 0.06"),
     _experiment("GridGreedy", "1.03 ± 0.07"),
     _experiment("OSSB", "1.46 ± 0.09"),
-    _experiment("GridThompson", "1.81 ± 0.07"),
+    _experiment("GridThompson", "3.53 ± 0.06"),
     _experiment("UCBC", "11.6 ± 0.1"),
     _experiment("UCBS", "27.3 ± 0.2"),
     _experiment("LinUCB", "35.2 ± 0.1"),
