@@ -249,3 +249,16 @@ def test_a_model_of_several_numbers(run, shop):
     assert "interval" not in facts
     best = model.best_arms(facts["model"]["theta"])[0]
     assert facts["arm"] == model.arms[best]
+
+
+def test_a_model_with_contexts_is_refused(capsys, tmp_path):
+    model, log = tmp_path / "shop.json", tmp_path / "log.csv"
+    gb.RewardModel(
+        "expit(2 + context - arm*theta)", [1.0, 2.0], (0.2, 3.0), contexts={"a": 0.0, "b": 1.0}
+    ).save(model)
+    log.write_text("arm,reward\n1,1\n2,0\n", encoding="utf-8")
+    for words in (["advise", str(log)], ["what-if", str(log), "--always", "1"]):
+        with pytest.raises(SystemExit) as stopped:
+            main([*words, "--file", str(model)])
+        assert stopped.value.code == 2
+        assert "model must have no contexts here" in " ".join(capsys.readouterr().err.split())

@@ -422,3 +422,36 @@ def test_bad_vectors_are_named(run, words, message):
     code, _, err = run(*SHOP, *words)
     assert code == 2
     assert message in err
+
+
+def test_contexts_are_analysed_one_by_one(run, tmp_path):
+    shop = gb.RewardModel(
+        "expit(2 + context - arm*theta)",
+        [1.0, 2.0, 3.0],
+        (0.2, 3.0),
+        contexts={"weekday": 0.0, "weekend": 1.0},
+        value="arm * mean",
+    )
+    file = str(tmp_path / "shop.json")
+    shop.save(file)
+    facts = json.loads(run("analyze", "--file", file, "--json")[1])
+    assert list(facts) == [f"{file}, weekday", f"{file}, weekend"]
+    for name, found in zip(shop.contexts, facts.values(), strict=True):
+        assert len(found["regions"]) == len(shop.in_context(name).regions)
+    code, out, _ = run("analyze", "--file", file)
+    assert code == 0
+    assert "weekday: 3 arms" in out
+    assert "weekend: 3 arms" in out
+    figure = tmp_path / "weekend.png"
+    assert run("analyze", "--file", file, "--context", "weekend", "--plot", str(figure))[0] == 0
+    assert figure.exists()
+    for words, message in (
+        (["--context", "monday"], "context must be one of 'weekday', 'weekend', got 'monday'"),
+        (["--plot", str(figure)], "context must be given for a figure"),
+    ):
+        code, _, err = run("analyze", "--file", file, *words)
+        assert code == 2
+        assert message in err
+    code, _, err = run(*PRICING, "--context", "weekend")
+    assert code == 2
+    assert "context must be left out" in err

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from globalbandits._version import __version__
-from globalbandits.cli.arguments import file_model
+from globalbandits.cli.arguments import file_model, without_contexts
 from globalbandits.cli.log_files import arm_index, read_rows
 from globalbandits.cli.output import as_json
 from globalbandits.errors import EvidenceError
@@ -67,13 +67,13 @@ def advise(
     confidence = as_confidence(confidence)
     if log.suffix.lower() in (".ndjson", ".jsonl"):
         exported = _read_export(log, bandit)
-        model = exported.model if file is None else file_model(file)
+        model = without_contexts(exported.model if file is None else file_model(file))
         played, rewards = exported.arms, exported.rewards
         if file is not None:
             places = [str(value) for value in exported.model.arms]
             played = [arm_index("arm", places[each], model.arms) for each in played]
     else:
-        model = file_model("model.json" if file is None else file)
+        model = without_contexts(file_model("model.json" if file is None else file))
         played, rewards = read_rows(log, arm, reward, model.arms)
     today = None if baseline is None else arm_index("baseline", baseline, model.arms)
     evidence = evidence_from_log(model, played, rewards)

@@ -21,7 +21,9 @@ from globalbandits.cli.output import as_json
 from globalbandits.errors import GlobalBanditsError, ScenarioError
 
 if TYPE_CHECKING:
-    from globalbandits.model import AnyModel
+    from globalbandits.model import AnyModel, ContextModel
+
+_MAX_CONTEXTS = 20  # shown in one call
 
 
 def analyze(
@@ -70,6 +72,10 @@ def analyze(
             help="Also show the best arm at this parameter; several as level=0.1,slope=0.3."
         ),
     ] = None,
+    context: Annotated[
+        str | None,
+        typer.Option(help="Of a model with contexts: only this one; all of them by default."),
+    ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Draw the model into this .svg, .png or .pdf file.")
     ] = None,
@@ -109,10 +115,17 @@ def analyze(
         options = {"cost": cost, "target": target}
         chosen, name = _choose(model, mean, value, arms, parameter or [], options, domain, file)
         at = None if theta is None else parse_theta(theta)
-        facts = facts_of(chosen, name, at)
-        text = as_json(facts) if json else _as_tables(facts)
+        models = _by_context(chosen, name, context)
+        if plot is not None and len(models) > 1:
+            raise ScenarioError("context must be given for a figure of a model with contexts")
+        facts = {title: facts_of(one, title, at) for title, one in models.items()}
+        if json:
+            text = as_json(facts if len(facts) > 1 else facts[next(iter(facts))])
+        else:
+            text = "\n".join(_as_tables(one) for one in facts.values())
         if plot is not None:
-            figure = chosen.plot(at, title=name)
+            ((title, drawn),) = models.items()
+            figure = drawn.plot(at, title=title)
     print(text, end="")
     if plot is not None:
         written = save_figure(figure, plot)
@@ -146,7 +159,7 @@ def _choose(
     options: dict[str, float | None],
     domain: str | None,
     file: str | None,
-) -> "tuple[AnyModel, str]":
+) -> "tuple[AnyModel | ContextModel, str]":
     if [model, mean, file].count(None) != 2:
         raise ScenarioError("analyze needs one of --model, --mean and --file; see analyze --help")
     given = {key: number for key, number in options.items() if number is not None}
@@ -176,6 +189,24 @@ def _choose(
         return formula_model(mean, values, parameters), mean
     assert model is not None
     return named_model(model, values, parameters), model
+
+
+def _by_context(
+    model: "AnyModel | ContextModel", name: str, context: str | None
+) -> "dict[str, AnyModel]":
+    """The models to analyse by their titles: one for each context, or the model itself."""
+    from globalbandits.model import ContextModel
+
+    if not isinstance(model, ContextModel):
+        if context is not None:
+            raise ScenarioError(f"context must be left out for a model without any, got {context}")
+        return {name: model}
+    chosen = model.contexts if context is None else (context,)
+    if len(chosen) > _MAX_CONTEXTS:
+        raise ScenarioError(
+            f"context must be given for a model with more than {_MAX_CONTEXTS}, got {len(chosen)}"
+        )
+    return {f"{name}, {one}": model.in_context(one) for one in chosen}
 
 
 def _as_tables(facts: dict[str, Any]) -> str:

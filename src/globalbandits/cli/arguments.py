@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from globalbandits.errors import ScenarioError
 
 if TYPE_CHECKING:
-    from globalbandits.model import AnyModel
+    from globalbandits.model import AnyModel, ContextModel
 
 Number = int | float
 MAX_ARMS_OF_GRID = 1_000_000
@@ -130,16 +130,28 @@ def formula_model(
     return build_model({"mean": mean, "arms": list(arms)} | parameters)
 
 
-def file_model(text: str) -> "AnyModel":
+def file_model(text: str) -> "AnyModel | ContextModel":
     """Return the model in a JSON or TOML file, or in ``path.py:name`` (``model`` by default)."""
     from globalbandits._objects import load_object
-    from globalbandits.model import RewardModel, VectorModel, load_model
+    from globalbandits.model import ContextModel, RewardModel, VectorModel, load_model
 
     if text.lower().endswith((".json", ".toml")):
         return load_model(text)
     model = load_object("file", text, ScenarioError, default="model")
-    if not isinstance(model, (RewardModel, VectorModel)):
+    if not isinstance(model, (RewardModel, VectorModel, ContextModel)):
         raise ScenarioError(f"file must name a model, got a {type(model).__name__}: {text}")
+    return model
+
+
+def without_contexts(model: "AnyModel | ContextModel") -> "AnyModel":
+    """Return the model; raise an error if it has contexts."""
+    from globalbandits.model import ContextModel
+
+    if isinstance(model, ContextModel):
+        raise ScenarioError(
+            "model must have no contexts here, because a log file has no column of them: use "
+            f"gb.Learner or the service, got {model!r}"
+        )
     return model
 
 

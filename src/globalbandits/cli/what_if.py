@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from globalbandits._version import __version__
-from globalbandits.cli.arguments import file_model, parse_parameters
+from globalbandits.cli.arguments import file_model, parse_parameters, without_contexts
 from globalbandits.cli.log_files import arm_index, read_rows
 from globalbandits.cli.output import as_json
 from globalbandits.errors import PolicyError
@@ -98,7 +98,7 @@ def _read(log: str, bandit: str | None, file: str | None, arm: str, reward: str)
         from globalbandits.service.log.decision_log import read_log
 
         return read_log(log, bandit)
-    model = file_model("model.json" if file is None else file)
+    model = without_contexts(file_model("model.json" if file is None else file))
     arms, rewards = read_rows(Path(log), arm, reward, model.arms)
     return DecisionLog(model, arms=arms, rewards=rewards)
 
