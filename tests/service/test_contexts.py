@@ -203,6 +203,17 @@ def test_probabilities_are_those_of_the_context_and_the_allowed_arms(log):
         decision_log(log.store, log.store.bandit(row.bandit))
 
 
+def test_thompson_sampling_logs_exact_probabilities_in_contexts_and_among_allowed_arms(log):
+    log.create("shop", SHOP | {"policy": {"policy": "grid_thompson", "cells": 200}})
+    play(log, 12)
+    for number, (context, allowed) in enumerate([("weekday", None), ("weekend", [1.0, 3.0])]):
+        row = log.decide("shop", f"p{number}", context=context, allowed=allowed).decision
+        indices = None if allowed is None else [PRICES.index(price) for price in allowed]
+        found, _, _ = log.bandit("shop").probabilities(100, context, indices)
+        assert found.exact
+        assert row.probability == pytest.approx(found[row.shown])
+
+
 def test_open_decisions_are_evidence_in_their_context(log):
     grid = {"policy": "grid_greedy", "cells": 100}
     delay = {"delay": {"kind": "geometric", "mean": 3600}, "deadline_seconds": 86_400.0}

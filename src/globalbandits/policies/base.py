@@ -200,10 +200,18 @@ class Policy(Specification):
             rows: the saved arm of each arm of the new model; None for a new arm.
         """
 
-    def probabilities(self, setup: Setup, stats: Statistics, state: State) -> FloatArray | None:
-        """The probability of each arm to be chosen by `select`, in closed form.
+    def probabilities(
+        self, setup: Setup, stats: Statistics, state: State, offered: IntArray | None = None
+    ) -> FloatArray | None:
+        """The probability of each arm to be chosen next, in closed form.
 
-        None if there is none: a learner then follows the draws of `select`, or repeats them.
+        None if there is none: a learner then follows the draws of the choice, or repeats them.
+
+        Args:
+            setup: the return value of `setup`.
+            stats: counts and sums.
+            state: the policy's state.
+            offered: the arms that can be chosen, in increasing order; None for all.
         """
         return None
 

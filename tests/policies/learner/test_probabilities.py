@@ -40,6 +40,14 @@ def shares(learner, n, seed=5):
     return np.bincount(arms, minlength=learner.model.n_arms) / n
 
 
+def posterior_weights(learner, means):
+    """Posterior weights of points with these means, from the likelihood and a uniform prior."""
+    sums = learner.pulls * np.nan_to_num(learner.means)
+    logs = np.log(means) @ sums + np.log1p(-means) @ (learner.pulls - sums)
+    weights = np.exp(logs - logs.max())
+    return weights / weights.sum()
+
+
 @pytest.mark.parametrize("kind", sorted(our_policies()))
 @pytest.mark.parametrize("n_rewards", [0, 25])
 def test_every_policy_has_the_shares_of_its_decisions(kind, n_rewards):
@@ -97,12 +105,9 @@ def test_grid_thompson_has_the_posterior_mass_of_the_regions():
     observe(learner, 30)
     low, high = SHOP.domain
     thetas = low + (high - low) * (np.arange(400) + 0.5) / 400
-    means = SHOP.means(thetas)
-    sums = learner.pulls * np.nan_to_num(learner.means)
-    logs = np.log(means) @ sums + np.log1p(-means) @ (learner.pulls - sums)
-    weights = np.exp(logs - logs.max())
+    weights = posterior_weights(learner, SHOP.means(thetas))
     best = [SHOP.best_arms(theta)[0] for theta in thetas]
-    expected = np.bincount(best, weights, minlength=5) / weights.sum()
+    expected = np.bincount(best, weights, minlength=5)
     assert learner.probabilities()[:] == pytest.approx(expected.tolist(), abs=1e-9)
 
 
@@ -129,17 +134,87 @@ def test_wrappers_follow_the_policy_inside():
     assert min(found) > 0.1 / 5
 
 
-def test_probabilities_among_the_allowed_arms():
+@pytest.mark.parametrize("allowed", [[2, 4], [0, 1], [3], [0, 2, 3, 4]])
+def test_grid_thompson_among_the_allowed_arms_is_exact(allowed):
+    """By brute force on the middles of the grid's cells."""
+    learner = Learner(GridThompson(cells=500), SHOP, seed=0)
+    observe(learner, 6)
+    found = learner.probabilities(allowed=allowed)
+    assert found.exact
+    low, high = SHOP.domain
+    thetas = low + (high - low) * (np.arange(500) + 0.5) / 500
+    weights = posterior_weights(learner, SHOP.means(thetas))
+    best = np.array(allowed)[SHOP.worth(thetas)[:, allowed].argmax(axis=1)]
+    expected = np.bincount(best, weights, minlength=5)
+    assert found[:] == pytest.approx(expected.tolist(), abs=1e-9)
+
+
+def test_grid_thompson_in_a_context_is_exact():
+    model = RewardModel(
+        lambda theta, p, context: (0.9 if context == "weekday" else 0.6) * np.exp(-theta * p),
+        [2.0, 3.0, 4.0, 5.0],
+        domain=(0.1, 0.8),
+        contexts=["weekday", "weekend"],
+        value=lambda mean, p, context: (p - (1.0 if context == "weekday" else 2.5)) * mean,
+    )
+    learner = Learner(GridThompson(cells=400), model, seed=0)
+    for arm, reward, context in [(0, 1, "weekday"), (3, 0, "weekend"), (1, 0, "weekend")] * 2:
+        learner.update(arm, reward, context=context)
+    thetas = 0.1 + 0.7 * (np.arange(400) + 0.5) / 400
+    prices = np.array(model.arms)
+    demand_at = {"weekday": 0.9, "weekend": 0.6}
+    means = {c: level * np.exp(-np.outer(thetas, prices)) for c, level in demand_at.items()}
+    likelihood = means["weekday"][:, 0] ** 2
+    likelihood *= ((1 - means["weekend"][:, 3]) * (1 - means["weekend"][:, 1])) ** 2
+    for context, cost in [("weekday", 1.0), ("weekend", 2.5)]:
+        for allowed in [None, [0, 2, 3]]:
+            found = learner.probabilities(context=context, allowed=allowed)
+            assert found.exact
+            arms = np.arange(4) if allowed is None else np.array(allowed)
+            best = arms[((prices - cost) * means[context])[:, arms].argmax(axis=1)]
+            expected = np.bincount(best, likelihood, minlength=4) / likelihood.sum()
+            assert found[:] == pytest.approx(expected.tolist(), abs=1e-9)
+
+
+def test_grid_thompson_of_two_numbers_among_the_allowed_arms():
+    model = demand.exponential([2.0, 3.0, 4.0, 5.0], cost=1.5, level=(0.05, 0.6))
+    learner = Learner(GridThompson(), model, seed=0, compiled=False)
+    learner.update([0, 1, 2, 0, 1, 2], [1, 0, 0, 0, 1, 0])
+    found = learner.probabilities(allowed=[0, 3])
+    assert found.exact
+    assert found[1] == found[2] == 0.0
+    rng = np.random.default_rng(5)
+    arms = [learner.select(rng=rng, record=False, allowed=[0, 3]) for _ in range(600)]
+    error = 5 * math.sqrt(found[3] * found[0] / 600)
+    assert np.mean(np.array(arms) == 3) == pytest.approx(found[3], abs=error)
+    assert 0.05 < found[3] < 0.95
+
+
+def test_arms_that_tie_share_their_probability_under_a_mask():
+    model = RewardModel.from_functions(
+        [lambda t: 0.2 + 0.6 * t, lambda t: 0.1 + 0.5 * t, lambda t: 0.1 + 0.5 * t], arms=[0, 1, 2]
+    )
+    learner = Learner(GridThompson(), model, seed=0)
+    assert learner.probabilities(allowed=[1, 2])[:] == pytest.approx([0, 0.5, 0.5])
+
+
+@pytest.mark.parametrize("kind", sorted(our_policies()))
+def test_probabilities_under_a_mask_are_the_shares_of_decisions(kind):
+    learner = Learner(our_policies()[kind], SHOP, seed=0, compiled=False)
+    observe(learner, 25)
+    found = learner.probabilities(allowed=[0, 2, 3], draws=300)
+    assert found.exact == (kind not in DRAWN)
+    rng = np.random.default_rng(5)
+    arms = [learner.select(rng=rng, record=False, allowed=[0, 2, 3]) for _ in range(300)]
+    share = np.bincount(arms, minlength=5) / 300
+    variance = np.asarray(found) * (1 - np.asarray(found))
+    error = np.sqrt(variance / 300 * (1 if found.exact else 2)) + 2e-3
+    assert np.all(np.abs(share - found) < 5 * error)
+
+
+def test_probabilities_of_allowed_arms_in_closed_form():
     learner = Learner(Uniform(), SHOP, seed=0)
     assert learner.probabilities(allowed=[1, 4])[:] == pytest.approx([0, 0.5, 0, 0, 0.5])
-    thompson = Learner(GridThompson(cells=500), SHOP, seed=0)
-    some = thompson.probabilities(allowed=[2, 4])
-    low, high = SHOP.domain
-    worths = SHOP.worth(low + (high - low) * (np.arange(500) + 0.5) / 500)
-    expected = np.mean(worths[:, 2] > worths[:, 4])
-    error = 4 * math.sqrt(expected * (1 - expected) / some.draws)
-    assert some[:] == pytest.approx([0, 0, expected, 0, 1 - expected], abs=error)
-    assert 0.1 < expected < 0.9
     with pytest.raises(RewardError, match="allowed must"):
         learner.probabilities(allowed=[])
 

@@ -311,11 +311,10 @@ class Learner:
         first = self._first_cell(context)
         offered = self._offered(first, allowed)
         with self._lock:
-            chances = None
             if offered is not None:
                 self._check_limits(offered)
-            else:
-                chances = self._policy.probabilities(self._setup, self._stats, self._state)
+            parts = self._setup, self._stats, self._state
+            chances = self._policy.probabilities(*parts, offered)
             if chances is None:
                 chances = follow_draws(lambda rng: self._choose(rng, offered), self._cells.n_arms)
             return None if chances is None else self._probabilities(chances, first, 0)

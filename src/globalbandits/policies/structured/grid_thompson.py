@@ -67,21 +67,40 @@ def select_among(
     return choose_best_offered(setup.tables, theta, offered, rng)
 
 
-def masses_of_best(setup: Setup, posterior: grid.State) -> FloatArray:
-    """Return the posterior mass of each arm's regions; arms that tie share it. Not compiled."""
-    envelope, n_arms = setup.tables.envelope, setup.tables.n_arms
+def masses_of_best(setup: Setup, posterior: grid.State, offered: IntArray) -> FloatArray:
+    """Return the posterior mass where each offered arm is best; arms that tie share it.
+
+    Not compiled. The draws of `select_among` have exactly these probabilities.
+    """
+    envelope = setup.tables.envelope
     first, last = posterior.window
     weights = posterior.weights[first : last + 1]
     thetas, points = setup.thetas[first : last + 1], envelope.breakpoints
     # `find_cell` for all thetas at once: even numbers are breakpoints, odd ones lie between.
     below = np.clip(np.searchsorted(points, thetas, side="right") - 1, 0, len(points) - 1)
     cells = np.minimum(2 * below + (thetas > points[below]), 2 * (len(points) - 1))
-    masses = np.zeros(n_arms)
-    for cell, mass in enumerate(np.bincount(cells, weights)):
+    masses = np.zeros(setup.tables.n_arms)
+    is_open = np.zeros(len(thetas), np.bool_)
+    for cell in np.unique(cells):
         best = envelope.arms[envelope.starts[cell] : envelope.starts[cell + 1]]
-        if mass > 0.0:
-            masses[best] += mass / len(best)
+        best = best[np.isin(best, offered)]
+        if best.size:
+            masses[best] += weights[cells == cell].sum() / best.size
+        else:
+            is_open |= cells == cell
+    worths = setup.worths[offered, first : last + 1]
+    masses[offered] += masses_of_largest(worths[:, is_open], weights[is_open])
     return np.asarray(masses / weights.sum())
+
+
+def masses_of_largest(worths: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the weight of the columns in which each row is largest; rows that tie share it.
+
+    >>> masses_of_largest(np.array([[1.0, 0.0, 2.0], [1.0, 3.0, 0.0]]), np.array([0.2, 0.5, 0.3]))
+    array([0.4, 0.6])
+    """
+    is_largest = worths == worths.max(axis=0, initial=-np.inf)
+    return np.asarray((is_largest / np.maximum(is_largest.sum(axis=0), 1)) @ weights)
 
 
 @register("grid_thompson")
@@ -118,11 +137,21 @@ class GridThompson(GridPolicy):
         select_several_among,
     )
 
-    def probabilities(self, setup: Any, stats: Statistics, state: Any) -> FloatArray:
-        """Return the posterior mass of the cells in which each arm is best."""
-        if isinstance(setup.tables, VectorTables):
-            return probabilities_of_best(state.posterior)
-        return masses_of_best(setup, state.posterior)
+    def probabilities(
+        self, setup: Any, stats: Statistics, state: Any, offered: IntArray | None = None
+    ) -> FloatArray:
+        """Return the posterior mass where each arm is the best of those offered."""
+        posterior = state.posterior
+        if not isinstance(setup.tables, VectorTables):
+            every = np.arange(setup.tables.n_arms)
+            return masses_of_best(setup, posterior, every if offered is None else offered)
+        if offered is None:
+            return probabilities_of_best(posterior)
+        n_points = int(posterior.grid.n_points[0])
+        weights = posterior.weights[:n_points]
+        masses = np.zeros(posterior.worths.shape[1])
+        masses[offered] = masses_of_largest(posterior.worths[:n_points, offered].T, weights)
+        return np.asarray(masses / weights.sum())
 
     def reason(self, setup: Any, stats: Statistics, state: Any) -> str:
         """Give the interval of the posterior."""
