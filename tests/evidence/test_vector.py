@@ -11,7 +11,9 @@ from scipy.special import betaln
 import globalbandits as gb
 from benchmarks import coverage
 from globalbandits.errors import EvidenceError
-from globalbandits.evidence.vector_inference import VectorInference
+from globalbandits.evidence import Evidence
+from globalbandits.evidence.vector_inference import VectorInference, log_gamma
+from globalbandits.model.catalogue import demand
 from globalbandits.model.objectives import Benefit
 
 PRICES = [2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
@@ -316,3 +318,20 @@ def test_plots_of_worth():
         evidence.update(arm, 0.0)
     figure = evidence.plot_worth(baseline=1)
     assert len(figure.axes) == 1
+
+
+def test_log_gamma_agrees_with_the_standard_library():
+    x = np.geomspace(1e-9, 1e7, 301)
+    expected = np.array([math.lgamma(number) for number in x])
+    assert log_gamma(x) == pytest.approx(expected, rel=1e-13, abs=1e-13)
+
+
+def test_very_many_arms_have_fewer_bets_near_the_family():
+    prices = np.linspace(1.0, 9.0, 3_000).tolist()
+    model = demand.exponential(prices, cost=0.5, level=(0.02, 0.9))
+    rng = np.random.default_rng(0)
+    arms = rng.integers(0, 3_000, 400)
+    rewards = (rng.random(400) < model.means(np.array([0.5, 0.2]))[arms]).astype(float)
+    evidence = Evidence(model)
+    evidence.add_many(arms, rewards)
+    assert not evidence.against_model().refuted()

@@ -49,10 +49,13 @@ if TYPE_CHECKING:
 
 
 MIN_OBSERVATIONS_AT_END = 30  # with fewer, an estimate at the end of the domain means nothing
-_PEAK_TIMES_BITS = 5  # 2**(5 - 1) times in each doubling of the number of observations
+# The e-value against the model is computed 2**(bits - 1) times in each doubling of the number of
+# observations. With several unknown numbers it takes milliseconds, so it is computed less often.
+_PEAK_TIMES_BITS = 5
+_VECTOR_PEAK_TIMES_BITS = 3
 
 
-def is_time_of_peak(n_observations: int, every: int) -> bool:
+def is_time_of_peak(n_observations: int, every: int, bits: int = _PEAK_TIMES_BITS) -> bool:
     """Whether the e-value against the model is computed after this number of observations.
 
     Each of the first 31 copies of the histogram is such a time, then 16 in each doubling of the
@@ -62,7 +65,7 @@ def is_time_of_peak(n_observations: int, every: int) -> bool:
     [2900, 3000, 3100, 3200, 3400, 3600, 3800, 4000]
     """
     n_copies, rest = divmod(n_observations, every)
-    return rest == 0 and n_copies % (1 << max(0, n_copies.bit_length() - _PEAK_TIMES_BITS)) == 0
+    return rest == 0 and n_copies % (1 << max(0, n_copies.bit_length() - bits)) == 0
 
 
 class Evidence:
@@ -101,8 +104,9 @@ class Evidence:
     ) -> None:
         self._model = model
         self._tally = TimedHistogram(model.n_arms, bins, every)
-        self._peak = -math.inf  # the largest log e-value against the model at the copies' times
-        self._witness = math.nan  # a theta that explained the rewards at the last copy
+        self._kept_peak = -math.inf  # the largest log e-value against the model; see `_peak`
+        self._peak_is_stale = False
+        self._witness: Any = None  # a theta that explained the rewards at the last search
         self._shares_statistics = statistics is not None
         self._stats = counting.no_statistics(model.n_arms) if statistics is None else statistics
 
@@ -164,13 +168,21 @@ class Evidence:
         cannot make the model right again. A full search is needed only if the rewards refute the
         last witness.
         """
-        if not is_time_of_peak(self._tally.clock, self._tally.every):
+        # Regional models have no test of their curves.
+        if not isinstance(self._model, RewardModel | VectorModel):
             return
-        # For several unknown numbers the search takes milliseconds: only the present value is kept.
-        if not isinstance(self._model, RewardModel):
+        several = isinstance(self._model, VectorModel)
+        bits = _VECTOR_PEAK_TIMES_BITS if several else _PEAK_TIMES_BITS
+        if not is_time_of_peak(self._tally.clock, self._tally.every, bits):
             return
         enough = max(self._peak, SMALLEST_PEAK)
-        if not math.isnan(self._witness):
+        if isinstance(self._model, VectorModel):
+            inference = vector_inference_of(self._model, self._tally.counts)
+            if self._witness is None or inference.log_e_at(self._witness) >= enough:
+                self._witness = self._model.from_unit(inference.top[1])
+                self._raise_peak(inference.log_e_against)
+            return
+        if self._witness is not None:
             process = SpikeSlab(self._model, self._tally.counts)
             if float(process.at(np.array([self._witness]))[0]) < enough:
                 return
@@ -179,17 +191,25 @@ class Evidence:
         self._raise_peak(found.certified)
 
     def _raise_peak(self, log_e_value: float) -> None:
-        if log_e_value > max(self._peak, SMALLEST_PEAK):
-            self._peak = log_e_value
+        if log_e_value > max(self._kept_peak, SMALLEST_PEAK):
+            self._kept_peak = log_e_value
 
-    def _recompute_peak(self) -> None:
-        """Recompute the largest e-value from the copies, after a reward was removed from them."""
-        if self._peak > -math.inf and not isinstance(self._model, VectorModel):
-            self._peak = -math.inf
+    @property
+    def _peak(self) -> float:
+        """The largest log e-value against the model; minus infinity if it says nothing.
+
+        After rewards were removed it is recomputed from the copies of the histogram.
+        """
+        if self._peak_is_stale:
+            self._kept_peak, self._peak_is_stale = -math.inf, False
             for counts in kept(self._tally.snapshots, self._tally.clock + 1)[1]:
-                enough = max(self._peak, SMALLEST_PEAK)
-                found = Inference(self._model, counts).rough_against(enough, math.inf)
-                self._raise_peak(found.certified)
+                if isinstance(self._model, VectorModel):
+                    self._raise_peak(vector_inference_of(self._model, counts).log_e_against)
+                else:
+                    enough = max(self._kept_peak, SMALLEST_PEAK)
+                    found = Inference(self._model, counts).rough_against(enough, math.inf)
+                    self._raise_peak(found.certified)
+        return self._kept_peak
 
     def forget(self, arm: int, reward: float, number: int | None = None) -> None:
         """Remove one reward. Raises `RewardError` if the arm cannot have had it.
@@ -211,7 +231,7 @@ class Evidence:
     def unnote(self, arm: int, unit_reward: float, number: int | None = None) -> None:
         """Undo `note`. Raises `RewardError` if the arm cannot have had this reward."""
         self._tally.take_back(arm, unit_reward, number)
-        self._recompute_peak()
+        self._peak_is_stale = self._kept_peak > -math.inf
 
     def merge(self, *others: "Evidence") -> "Evidence":
         """Add other evidence about the same model to this one, and return this one.
@@ -233,9 +253,10 @@ class Evidence:
     def merge_counts(self, other: "Evidence", past: FloatArray | None) -> None:
         """Add another histogram minus the common past; the statistics are unchanged."""
         self._check_belongs(other)
-        self._tally.merge(other._tally, past)
         # Two streams have two chances of a false alarm: the largest e-value is halved.
-        peak, self._peak = max(self._peak, other._peak) - math.log(2.0), -math.inf
+        peak = max(self._peak, other._peak) - math.log(2.0)
+        self._tally.merge(other._tally, past)
+        self._kept_peak = -math.inf
         self._raise_peak(peak)
 
     def copy(self) -> "Evidence":
@@ -243,7 +264,7 @@ class Evidence:
         twin = Evidence(self._model, bins=self._tally.bins, every=self._tally.every)
         counting.assign(twin._stats, self._stats)
         twin._tally = self._tally.copy()
-        twin._peak, twin._witness = self._peak, self._witness
+        twin._kept_peak, twin._witness = self._peak, self._witness
         return twin
 
     def interval(self, confidence: float = 0.95) -> Interval:
@@ -293,6 +314,7 @@ class Evidence:
             several = self._vector_inference()
             return ModelEvidence(
                 log_e_value=several.log_e_against,
+                peak_log_e_value=max(several.log_e_against, self._peak),
                 theta=self._model.named(self._model.from_unit(several.top[1])),
                 shares=tuple(several.shares().tolist()),
                 arms=self._model.arms,
@@ -344,7 +366,7 @@ class Evidence:
         if isinstance(self._model, VectorModel):
             require(size == 0.0, "errors", "be 0 for a VectorModel", errors, EvidenceError)
             several = self._vector_inference()
-            model_free = several.log_e_against >= -math.log(1.0 - confidence)
+            model_free = several.refutes(confidence)
             if model_free:
                 p_values = several.free_p_values(ranked or self._model, rows)
             else:
@@ -464,7 +486,7 @@ class Evidence:
     def _cover(self, inference: VectorInference, confidence: float) -> Cover:
         """Cells that cover the confidence set; none if the model is refuted."""
         cover = inference.cover(confidence)
-        if inference.log_e_against >= -math.log(1.0 - confidence):
+        if inference.refutes(confidence):
             return Cover(cover.low[:0], cover.high[:0], 0.0)
         return cover
 
@@ -611,7 +633,7 @@ class Evidence:
         evidence = cls(model, statistics=statistics)
         shared = statistics is not None
         evidence._tally = decode(state, model, evidence._stats, shared=shared)
-        evidence._peak = decode_peak(state)
+        evidence._kept_peak = decode_peak(state)
         return evidence
 
     @classmethod
@@ -634,7 +656,7 @@ class Evidence:
         """
         evidence = cls(model, statistics=statistics)
         evidence._tally = decode(state, model, old, shared=True).moved(rows)
-        evidence._peak = decode_peak(state)
+        evidence._kept_peak = decode_peak(state)
         return evidence
 
     def _one_number(self, what: str, instead: str) -> "RewardModel":
@@ -654,8 +676,9 @@ class Evidence:
 
     def _vector_inference(self) -> VectorInference:
         assert isinstance(self._model, VectorModel)
+        stats = self._stats
         return VectorInference(
-            self._model, self._stats.counts, self._stats.sums, self._tally.counts
+            self._model, stats.counts, stats.sums, self._tally.counts, self._peak
         )
 
     def _check_own(self, action: str) -> None:
@@ -674,6 +697,16 @@ class Evidence:
 
     def __repr__(self) -> str:
         return f"Evidence({self._model.n_arms} arms, {self.n_observations:,} observations)"
+
+
+def vector_inference_of(model: VectorModel, counts: FloatArray) -> VectorInference:
+    """The inference from soft counts of any time.
+
+    Splitting a reward between two knots keeps its mean, so sums follow from the soft counts.
+    """
+    sums = counts @ np.linspace(0.0, 1.0, counts.shape[1])
+    n_rewards = np.round(counts.sum(axis=1)).astype(np.int64)
+    return VectorInference(model, n_rewards, sums, counts)
 
 
 _N_INTERVAL_POINTS = 65  # means at which the extremes of an arm's worth are sought

@@ -54,6 +54,7 @@ _SET_HALVINGS = {1: 8, 2: 6, 3: 3}
 
 # Points of the box, and precisions, of the means near the family that its test bets on.
 _NEAR_POINTS = {1: 128, 2: 24, 3: 8}
+_MAX_NEAR_MEANS = 300_000  # with very many arms there are fewer points
 _NEAR_PRECISIONS = (20.0, 80.0, 320.0, 1280.0)
 
 # Grid of means on which minima of value functions are searched.
@@ -101,12 +102,19 @@ class VectorInference:
         counts: rewards of each arm, shape (n_arms,).
         sums: sums of rewards on the unit scale.
         soft_counts: soft counts, shape (n_arms, n_bins + 1), for statements without the model.
+        peak: the largest log e-value against the model at earlier times.
     """
 
     def __init__(
-        self, model: "VectorModel", counts: IntArray, sums: FloatArray, soft_counts: FloatArray
+        self,
+        model: "VectorModel",
+        counts: IntArray,
+        sums: FloatArray,
+        soft_counts: FloatArray,
+        peak: float = -math.inf,
     ) -> None:
         self._model = model
+        self._peak = peak
         self._d = model.n_parameters
         self._seen = np.flatnonzero(counts)
         self._counts = counts[self._seen].astype(np.float64)
@@ -340,29 +348,43 @@ class VectorInference:
 
     # The family.
 
+    def refutes(self, confidence: float) -> bool:
+        """Whether the family is or was refuted at level 1 - confidence."""
+        threshold = -math.log(1.0 - confidence)
+        return self._peak >= threshold or self.log_e_against >= threshold
+
     @cached_property
     def log_e_against(self) -> float:
-        """Log e-value against the family: against every theta of the box.
+        """Log e-value against the family: against every theta of the box."""
+        return 0.0 if self._seen.size == 0 else self._log_bets - self.top[0]
+
+    def log_e_at(self, theta: FloatArray) -> float:
+        """Log e-value against one vector in the user's units; at least `log_e_against`."""
+        return self._log_bets - self.log_likelihood(theta)
+
+    @cached_property
+    def _log_bets(self) -> float:
+        """Log of the mixture likelihood that the e-value against the family bets on.
 
         Half of the bets are on any means, with Jeffreys' prior for every arm, and half are on
         means near those of the family, with Beta distributions around them.
         """
-        from scipy.special import betaln
-
-        if self._seen.size == 0:
-            return 0.0
         wins, losses = self._sums, self._counts - self._sums
-        anything = float((betaln(wins + 0.5, losses + 0.5) - betaln(0.5, 0.5)).sum())
-        n = _NEAR_POINTS[self._d]
+        log_beta = log_gamma(wins + 0.5) + log_gamma(losses + 0.5) - log_gamma(self._counts + 1.0)
+        anything = float((log_beta - math.log(math.pi)).sum())
+        most = int((_MAX_NEAR_MEANS / self._model.n_arms) ** (1.0 / self._d))
+        n = max(2, min(_NEAR_POINTS[self._d], most))
         axes = np.meshgrid(*[(np.arange(n) + 0.5) / n] * self._d, indexing="ij")
         points = np.stack(axes, axis=-1).reshape(-1, self._d)
         means = self._means(points)[:, self._seen]
         near = []
         for precision in _NEAR_PRECISIONS:
             a, b = precision * means, precision * (1.0 - means)
-            near.append((betaln(a + wins, b + losses) - betaln(a, b)).sum(axis=1))
+            ratios = log_gamma(a + wins) + log_gamma(b + losses) - log_gamma(a) - log_gamma(b)
+            common = log_gamma(precision + self._counts) - math.lgamma(precision)
+            near.append(ratios.sum(axis=1) - common.sum())
         family = float(np.logaddexp.reduce(np.concatenate(near))) - math.log(4.0 * len(points))
-        return float(np.logaddexp(anything, family)) - math.log(2.0) - self.top[0]
+        return float(np.logaddexp(anything, family)) - math.log(2.0)
 
     def shares(self) -> FloatArray:
         """Each arm's share of the misfit at the most likely theta, shape (n_arms,)."""
@@ -376,3 +398,29 @@ class VectorInference:
         if total > 0.0:
             shares[self._seen] = misfit / total
         return shares
+
+
+# Coefficients of 1/x, 1/x^3, ... in Stirling's series of log gamma, from the Bernoulli numbers.
+_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)
+# Arguments are raised by this much first; the series then has an error below 1e-13.
+_STIRLING_SHIFT = 8
+
+
+def log_gamma(x: FloatArray) -> FloatArray:
+    """Return the logarithm of the gamma function of positive numbers.
+
+    >>> log_gamma(np.array([0.5, 5.0])).round(6).tolist()
+    [0.572365, 3.178054]
+    """
+    product = x.copy()
+    for step in range(1, _STIRLING_SHIFT):
+        product *= x + step
+    y = x + _STIRLING_SHIFT
+    square = 1.0 / (y * y)
+    series = np.zeros_like(y)
+    for coefficient in reversed(_STIRLING):
+        series = series * square + coefficient
+    # At arguments of 10^38 and above the product is infinite; rewards are never that many.
+    return np.asarray(
+        (y - 0.5) * np.log(y) - y + 0.5 * math.log(2.0 * math.pi) + series / y - np.log(product)
+    )
