@@ -22,6 +22,7 @@ from globalbandits.policies.shared.grid import estimate as estimate_parameter
 from globalbandits.policies.shared.grid import rebuild as rebuild_posterior
 from globalbandits.policies.shared.grid import resume as resume_posterior
 from globalbandits.policies.shared.grid import update as update_posterior
+from globalbandits.policies.shared.open_outcomes import pend_open_outcomes
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -60,7 +61,6 @@ def variants_of(
         setup: Any, stats: Statistics, state: Any, arms: IntArray, weights: FloatArray
     ) -> None:
         grid.await_outcomes(grid_of(setup), arms, weights)
-        rebuild(setup, stats, state)
 
     return Variants(
         beta=Rules(init, select, update, estimate, resume=resume, select_among=select_among),
@@ -102,6 +102,7 @@ def several_numbers(
         resume,
         ridge_posterior.numbers,
         select_among=select_among,
+        pend=pend_open_outcomes,
     )
 
 
