@@ -163,7 +163,7 @@ def outside_games() -> Iterator[Game]:
     pricing_outside = Environment(NARROW, truth=MODEL.means(0.15).tolist())
     beyond = Environment(TWO, truth=[0.5, 0.55])
     best = float(world.worths.max())
-    for density in (0.05, 0.01, 0.001, 1e-30):
+    for density in (0.05, 0.01, 0.001, 1e-6):
         policy = ElasticOutside(horizon=LONG, density=density)
         name = f"density {density:g}"
         yield Game(f"{name}, domain [.3, .6], theta .15", (pricing_outside,), LONG, 100, policy)
