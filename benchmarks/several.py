@@ -10,7 +10,7 @@ import dataclasses
 import os
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -365,29 +365,41 @@ def share_off_after_learning(model: gb.VectorModel, n_shops: int) -> float:
 
 def time_rows() -> list[Row]:
     """Processor time of a decision with its update, averaged over a game."""
-    model = gb.VectorModel(
-        "expit(level - slope*arm)",
-        np.linspace(1.0, 4.0, 12).tolist(),
-        domain={"level": (-1.0, 4.0), "slope": (0.25, 3.0)},
-        value="(arm - 0.5) / 3.5 * mean",
+    prices = np.linspace(1.0, 4.0, 12).tolist()
+    value = "(arm - 0.5) / 3.5 * mean"
+    box = {"level": (-1.0, 4.0), "slope": (0.25, 3.0)}
+    two = gb.VectorModel("expit(level - slope*arm)", prices, domain=box, value=value)
+    three = gb.VectorModel(
+        "top * expit(level - slope*arm)", prices, domain=box | {"top": (0.3, 1.0)}, value=value
     )
+    theta = {"level": 1.5, "slope": 1.0}
+    noise = gb.BernoulliNoise()
+    of_two = gb.Elastic(), gb.IDS(), gb.GridThompson(), gb.UCBS(), gb.UCBC(), gb.TSC()
+    rows = step_rows("two", gb.Environment(two, theta, noise=noise), of_two, 5)
+    of_three = gb.IDS(), gb.GridThompson()
+    return rows + step_rows(
+        "three", gb.Environment(three, theta | {"top": 0.8}, noise=noise), of_three, 1
+    )
+
+
+def step_rows(
+    numbers: str, env: gb.Environment, policies: Sequence[gb.Policy], runs: int
+) -> list[Row]:
+    """The time of a step of each policy in games of two lengths."""
     rows: list[Row] = []
-    env = gb.Environment(model, {"level": 1.5, "slope": 1.0}, noise=gb.BernoulliNoise())
-    several = (gb.Elastic(), gb.IDS(), gb.GridThompson(), gb.UCBS(), gb.UCBC())
-    policies = {policy.label: policy for policy in several}
-    for name, policy in policies.items():
-        gb.simulate(env, {name: policy}, 10, runs=1, threads=1)
+    for policy in policies:
+        gb.simulate(env, [policy], 10, runs=1, threads=1)
         for horizon in (1_000, 10_000):
             start = time.process_time()
-            gb.simulate(env, {name: policy}, horizon, runs=5, checkpoints=1, threads=1)
-            step = (time.process_time() - start) / (5 * horizon)
+            gb.simulate(env, [policy], horizon, runs=runs, checkpoints=1, threads=1)
+            step = (time.process_time() - start) / (runs * horizon)
             rows.append(
                 Row(
-                    name=f"{name}, a step at 12 arms, T = {horizon:,}",
+                    name=f"{policy.label}, {numbers} numbers, a step, T = {horizon:,}",
                     value=1e6 * step,
                     unit="µs",
-                    target=20.0 if horizon == 10_000 else None,
-                    note="two unknown numbers, 5 runs",
+                    target=20.0 if horizon == 10_000 and numbers == "two" else None,
+                    note=f"12 arms, runs: {runs}, preparation included",
                 )
             )
     return rows
