@@ -99,7 +99,7 @@ def regret_rows(n_worlds: int) -> list[Row]:
         goal = PROTOTYPE[kind][HORIZONS.index(horizon)]
         error = found.std(ddof=1) / np.sqrt(len(found))
         # Errors of 0.05 are where the prototype breaks: its own regret is the target.
-        target = goal if kind == "0.05" else 1.1 * goal
+        target = goal if kind == "0.05" else round(1.1 * goal, 2)
         rows.append(
             Row(
                 name=f"{name}, {kind}, T = {horizon:,}",
