@@ -19,7 +19,10 @@ DOSES = gb.dose.logistic([float(dose) for dose in range(1, 9)], penalty=0.06, do
 POWER = gb.dose.power([0.05, 0.12, 0.25, 0.40, 0.55, 0.65], target=0.25)
 TARGET = gb.dose.logistic([float(dose) for dose in range(1, 7)], target=0.3)
 DEMAND = gb.demand.exponential([round(0.1 * step, 1) for step in range(1, 11)], domain=(0.5, 5.0))
-THREE = gb.demand.linear_power([0.4, 0.6, 0.8])
+# The paper's example with three arms.
+THREE = gb.RewardModel.from_functions(
+    [lambda theta: 1.0 - np.sqrt(theta), lambda theta: 0.8 * theta, lambda theta: theta**2]
+)
 
 
 def mean_rows(
@@ -78,8 +81,8 @@ def experiment_rows() -> list[Row]:
         gb.MOSS(),
         gb.KLUCB(),
         gb.UCB1(),
-        gb.SlidingWindowUCB(window=1_000),
-        gb.DiscountedUCB(discount=0.999),
+        gb.SlidingWindowUCB(),
+        gb.DiscountedUCB(),
         gb.GLMUCB(scale=0.001),
         gb.Uniform(),
     )
@@ -175,7 +178,8 @@ def variance_rows() -> list[Row]:
         for name, names in played.items()
         for noise in names
     }
-    worlds["one arm hardly varies"] = mixed_world(0.0038)
+    # Its rewards have a standard deviation of 0.03, and say almost nothing about theta.
+    worlds["one arm hardly varies"] = mixed_world(0.0038, slope=0.001)
     return [
         row
         for title, world in worlds.items()
@@ -199,9 +203,14 @@ def mixed_rows() -> list[Row]:
     return rows + list(mean_rows("prices, normal sd 0.05", [steady], policies, LONG, 60))
 
 
-def mixed_world(share: float) -> Environment:
-    """Arms of mean 0.45, 0.40 and 0.30; the second has this share of the Bernoulli variance."""
-    lines = ((0.45, -0.3), (0.40, 0.2), (0.30, 0.25))
+def mixed_world(share: float, slope: float = 0.2) -> Environment:
+    """Arms of mean 0.45, 0.40 and 0.30 at theta = 0.5.
+
+    Args:
+        share: of the Bernoulli variance that the second arm has.
+        slope: of the second arm's curve.
+    """
+    lines = ((0.45, -0.3), (0.40, slope), (0.30, 0.25))
     model = gb.RewardModel.from_functions(
         [
             lambda theta, mean=mean, slope=slope: mean + slope * (theta - 0.5)  # type: ignore[misc]
