@@ -1,6 +1,7 @@
 """The bias that a fit finds, and what Elastic should make of it.
 
 ``python -m benchmarks._fit_bias`` prints the bias scale found in sparse histories (a minute);
+``python -m benchmarks._fit_bias sizes`` that found in five kinds of histories;
 ``python -m benchmarks._fit_bias priors`` the regret of Elastic in fresh groups with priors from the
 bias, from the bias with its standard error, and with a size per arm (about ten minutes).
 """
@@ -33,24 +34,45 @@ CASES: tuple[tuple[str, int, int, bool, dict[str, Any]], ...] = (
 )
 
 
+# Rows of the table of estimated biases: history, rewards per group, and how they are drawn.
+HISTORIES: tuple[tuple[str, str, int, dict[str, Any]], ...] = (
+    ("exponential, 140 rewards per group", "exponential_demand", 140, {"rho": 0.02}),
+    ("exponential, exact", "exponential_demand", 140, {}),
+    ("emax", "emax", 140, {"rho": 0.02}),
+    ("exponential, 20 on some arms", "exponential_demand", 20, {"rho": 0.02, "uneven": True}),
+    ("exponential, 42 continuous", "exponential_demand", 42, {"rho": 0.02, "concentration": 5.0}),
+)
+
+
+def found_in_histories() -> None:
+    """Mean and standard deviation over 8 histories of several kinds."""
+    for title, world, rewards, how in HISTORIES:
+        for groups in (10, 20, 50, 200):
+            print_sizes(f"{title}, {groups} groups", world, groups, rewards, range(100, 108), how)
+
+
 def found_in_sparse_histories() -> None:
     """Mean and standard deviation over 16 histories of 20 rewards per group on some arms."""
     for rho in (0.02, 0.0):
         for groups in (10, 20, 50, 200):
-            found = []
-            for seed in range(100, 116):
-                history = gb.histories.exponential_demand(
-                    groups, 20, seed=seed, rho=rho, uneven=True
-                )
-                panel, _ = panels_from_rows(history, HistoryColumns("group", "arm", "reward"))
-                found.append(fit_shared(panel, arm_scale(panel.arms)).bias_scale)
-            sizes = np.array(found)
-            rms = np.sqrt(np.mean(sizes**2))
-            print(
-                f"rho {rho:g}, {groups} groups: {sizes.mean():.3f} ({sizes.std(ddof=1):.3f}), "
-                f"rms {rms:.3f}",
-                flush=True,
-            )
+            how = {"rho": rho, "uneven": True}
+            title = f"rho {rho:g}, {groups} groups"
+            print_sizes(title, "exponential_demand", groups, 20, range(100, 116), how)
+
+
+def print_sizes(
+    title: str, world: str, groups: int, rewards: int, seeds: range, how: dict[str, Any]
+) -> None:
+    """Print the mean of the biases that are found, and their standard deviation."""
+    found = []
+    for seed in seeds:
+        history = getattr(gb.histories, world)(groups, rewards, seed=seed, **how)
+        columns = HistoryColumns("group", "arm", "reward", reward_range=(0.0, 1.0))
+        panel, _ = panels_from_rows(history, columns)
+        found.append(fit_shared(panel, arm_scale(panel.arms)).bias_scale)
+    sizes = np.array(found)
+    rms = np.sqrt(np.mean(sizes**2))
+    print(f"{title}: {sizes.mean():.3f} ({sizes.std(ddof=1):.3f}), rms {rms:.3f}", flush=True)
 
 
 def compare_priors() -> None:
@@ -87,5 +109,7 @@ def compare_priors() -> None:
         )
 
 
+MODES = {"sparse": found_in_sparse_histories, "sizes": found_in_histories, "priors": compare_priors}
+
 if __name__ == "__main__":
-    compare_priors() if sys.argv[1:] == ["priors"] else found_in_sparse_histories()
+    MODES[sys.argv[1] if len(sys.argv) > 1 else "sparse"]()

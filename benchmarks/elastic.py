@@ -1,19 +1,26 @@
 """What Elastic loses, world by world: the figures of docs/measured/elastic.md.
 
-Regret is by the true means. About five minutes on one core.
+Regret is by the true means. ``python -m benchmarks.run elastic:PART`` plays one part of `PARTS`.
+``ELASTIC_WORLDS`` sets the number of random worlds, 50 by default.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+import dataclasses
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import globalbandits as gb
 from benchmarks import Row
+from benchmarks.shops import EXPONENTIAL, EXPONENTIAL_COST, Shop, error_of
 from benchmarks.simulation import pricing
 from globalbandits._types import FloatArray
 from globalbandits.environments import Environment
 from globalbandits.policies.base import Policy
+from globalbandits.policies.elastic.curve_posterior import N_OUTER_CELLS, OUTSIDE_DENSITY
 
 MODEL = pricing()
 MANY = pricing(40)
@@ -22,6 +29,9 @@ DOSES = gb.dose.logistic([float(dose) for dose in range(1, 9)], penalty=0.06, do
 TWO = gb.RewardModel.from_functions([lambda t: 0.6 + 0.3 * t, lambda t: 0.3 + 0.3 * t])
 LONG, LONGER, LONGEST = 10_000, 100_000, 1_000_000
 LARGE = 500.0  # a regret of runs that are stuck
+N_RANDOM_WORLDS = int(os.environ.get("ELASTIC_WORLDS", "50"))
+FIRST_SEED = 20_000  # of the random worlds
+STUCK_SEED = 20_003  # of the random world that some runs do not solve
 
 
 class Game(NamedTuple):
@@ -31,7 +41,9 @@ class Game(NamedTuple):
     worlds: tuple[Environment, ...]
     horizon: int
     runs: int  # of each world
-    policy: Policy | None = None  # Elastic told the horizon, if none is given
+    policy: Policy | None = None  # Elastic with the horizon, if none is given
+    large: float = LARGE
+    unit: float = 1.0  # of regret, in rewards
 
     def regrets(self, seed: int = 2024) -> FloatArray:
         """Regret of every run."""
@@ -40,17 +52,39 @@ class Game(NamedTuple):
             gb.simulate(world, [policy], self.horizon, self.runs, seed=seed, checkpoints=1)
             for world in self.worlds
         ]
-        return np.concatenate([result.dataset["regret"].values.ravel() for result in results])
+        regrets = [result.dataset["regret"].values.ravel() for result in results]
+        return np.concatenate(regrets) / self.unit
 
     def row(self) -> Row:
         """Mean regret, with its standard error."""
         regrets = self.regrets()
-        error = regrets.std(ddof=1) / regrets.size**0.5
-        note = f"± {error:.2g}, median {np.median(regrets):.3g}, {regrets.size:,} runs"
-        stuck = float(np.mean(regrets > LARGE))
-        note += f", {stuck:.2%} above {LARGE:g}" if stuck > 0 else ""
-        value = float(regrets.mean())
-        return Row(name=self.name, value=value, unit="rewards", target=None, note=note)
+        note = f"± {error_of(regrets):.2g}, median {np.median(regrets):.3g}, {regrets.size:,} runs"
+        stuck = float(np.mean(regrets > self.large))
+        note += f", {stuck:.2%} above {self.large:g}" if stuck > 0 else ""
+        name, value = f"{self.name}, T = {self.horizon:,}", float(regrets.mean())
+        unit = "rewards" if self.unit == 1.0 else "rounds"
+        return Row(name=name, value=value, unit=unit, target=None, note=note)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ElasticOutside(gb.Elastic):
+    """Elastic with another prior density of a parameter outside of the domain.
+
+    Attributes:
+        density: Relative to that at the end of the domain, above 0.
+    """
+
+    density: float
+
+    def setup(self, model: Any) -> Any:
+        """Return the setup of Elastic with changed weights of the outer cells."""
+        setup = super().setup(model)
+        log_thetas = setup.prior.log_thetas.copy()
+        change = math.log(self.density / OUTSIDE_DENSITY)
+        log_thetas[:N_OUTER_CELLS] += change
+        log_thetas[-N_OUTER_CELLS:] += change
+        masses = np.append(0.0, np.cumsum(np.exp(log_thetas)))
+        return setup._replace(prior=setup.prior._replace(log_thetas=log_thetas, masses=masses))
 
 
 def raised(gain: float) -> tuple[Environment, ...]:
@@ -92,6 +126,7 @@ def still_games() -> Iterator[Game]:
         yield Game(f"one arm raised by {gain}", raised(gain), LONG, 100)
     yield Game("two arms out of reach", beyond, LONG, 1_000)
     yield Game("two arms out of reach", beyond, LONGER, 1_000)
+    yield Game("two arms out of reach, no horizon", beyond, LONGER, 400, gb.Elastic())
     for size in (0.05, 0.1):
         yield Game(f"bias {size}", (biased(gb.UniformBias(size)),), LONGER, 400)
     yield Game("one arm raised by 0.05", raised(0.05), LONGER, 20)
@@ -99,6 +134,76 @@ def still_games() -> Iterator[Game]:
     bernoulli = biased(gb.UniformBias(0.05), noise=gb.BernoulliNoise())
     yield Game("bias 0.05, Bernoulli rewards", (bernoulli,), LONGER, 200)
     yield Game("bias 0.05, 40 arms", (biased(gb.UniformBias(0.05), MANY),), LONGER, 100)
+
+
+def prior_games() -> Iterator[Game]:
+    """Elastic with and without knowledge of the parameter, and of which arms are off."""
+    near = (0.1, 0.1, 0.1, 0.1, 10.0)
+    exact = (Environment(MODEL, theta=0.9),)
+    for horizon in (100, 1_000):
+        policy = gb.Elastic(horizon=horizon, theta_prior=near)
+        yield Game("theta .9", exact, horizon, 400)
+        yield Game("theta .9, theta_prior", exact, horizon, 400, policy)
+    off = (1.0, 0.0, 0.0, 0.0) * 3
+    world = (
+        biased(gb.FixedBias((0.15, 0.0, 0.0, 0.0, -0.15, 0.0, 0.0, 0.0, 0.15, 0.0, 0.0, 0.0))),
+    )
+    policy = gb.Elastic(horizon=1_000, prior=(1.0,) * 9)
+    informed = dataclasses.replace(policy, arm_errors=off)
+    yield Game("three prices off by .15", world, 1_000, 400, policy)
+    yield Game("three prices off by .15, arm_errors", world, 1_000, 400, informed)
+
+
+def outside_games() -> Iterator[Game]:
+    """Several prior densities of a parameter outside of the domain."""
+    shop = Shop("", EXPONENTIAL, EXPONENTIAL_COST, 0.35)
+    world = shop.world(np.zeros(EXPONENTIAL.n_arms))
+    model = gb.demand.exponential(list(EXPONENTIAL.arms), cost=EXPONENTIAL_COST, domain=(0.5, 0.8))
+    selling = Environment(model, truth=world.means.tolist(), noise=gb.BernoulliNoise())
+    pricing_outside = Environment(NARROW, truth=MODEL.means(0.15).tolist())
+    beyond = Environment(TWO, truth=[0.5, 0.55])
+    best = float(world.worths.max())
+    for density in (0.05, 0.01, 0.001, 1e-6):
+        policy = ElasticOutside(horizon=LONG, density=density)
+        name = f"density {density:g}"
+        yield Game(f"{name}, domain [.3, .6], theta .15", (pricing_outside,), LONG, 100, policy)
+        yield Game(f"{name}, two arms out of reach", (beyond,), LONG, 500, policy, large=200.0)
+        yield Game(f"{name}, shop, theta .35", (selling,), LONG, 100, policy, unit=best)
+
+
+def stuck_games() -> Iterator[Game]:
+    """A random world with four prices, one of which sells better than its curve."""
+    for horizon, large in ((LONG, 25.0), (LONGER, 200.0), (LONGEST, 1_500.0)):
+        world = (gb.worlds.sample(STUCK_SEED, horizon, mixture="conversion").environment,)
+        policies = {
+            "horizon given": gb.Elastic(horizon=horizon),
+            "exception=.36": gb.Elastic(horizon=horizon, exception=0.36),
+            "no horizon": gb.Elastic(),
+        }
+        for name, policy in policies.items():
+            yield Game(f"seed {STUCK_SEED}, {name}", world, horizon, 240, policy, large)
+
+
+def growth_rows() -> list[Row]:
+    """How much regret grows from 10^5 to 10^6 rounds: general and conversion worlds in turns."""
+    rows = []
+    for seed in range(FIRST_SEED, FIRST_SEED + N_RANDOM_WORLDS):
+        mixture = ("general", "conversion")[seed % 2]
+        world = gb.worlds.sample(seed, LONGER, mixture=mixture)
+        if world.error == "drift":
+            continue
+        games = [Game("", (world.environment,), horizon, 2) for horizon in (LONGER, LONGEST)]
+        shorter, longer = (float(game.regrets(seed).mean()) for game in games)
+        rows.append(
+            Row(
+                name=f"seed {seed}, {mixture}, {world.error}: regret at 10^6 ÷ at 10^5 rounds",
+                value=longer / shorter,
+                unit="times",
+                target=None,
+                note=f"{shorter:.3g} and {longer:.3g}, 2 runs",
+            )
+        )
+    return rows
 
 
 def moving_games() -> Iterator[Game]:
@@ -144,7 +249,7 @@ def long_games() -> Iterator[Game]:
         policies = {
             "Elastic": gb.Elastic(),
             "proved": gb.Elastic(proved=True),
-            "told": gb.Elastic(horizon=horizon),
+            "horizon given": gb.Elastic(horizon=horizon),
         }
         yield from _each(worlds, policies, horizon, 24)
 
@@ -176,10 +281,22 @@ def _far() -> Environment:
     return Environment(model, theta=0.5, bias=gb.FixedBias((0.0, 0.0, 0.8)))
 
 
+def rows_of(games: Callable[[], Iterable[Game]]) -> list[Row]:
+    """Play games."""
+    return [game.row() for game in games()]
+
+
+PARTS: dict[str, Callable[[], list[Row]]] = {
+    "still": partial(rows_of, still_games),
+    "priors": partial(rows_of, prior_games),
+    "outside": partial(rows_of, outside_games),
+    "moving": partial(rows_of, moving_games),
+    "long": partial(rows_of, long_games),
+    "stuck": partial(rows_of, stuck_games),
+    "growth": growth_rows,
+}
+
+
 def run() -> list[Row]:
-    """All of them; the horizon stands in the name."""
-    rows = []
-    for game in (*still_games(), *moving_games(), *long_games()):
-        named = game._replace(name=f"{game.name}, T = {game.horizon:,}")
-        rows.append(named.row())
-    return rows
+    """All parts."""
+    return [row for part in PARTS.values() for row in part()]

@@ -1,6 +1,9 @@
 """Run every benchmark (or those named), print a table, and keep the numbers as JSON.
 
-python -m benchmarks.run [NAME ...]
+python -m benchmarks.run [NAME | NAME:PART ...]
+
+A benchmark of several tables has a dictionary ``PARTS``: ``shops:exact`` runs one part of
+``shops``.
 """
 
 import importlib
@@ -11,7 +14,7 @@ import platform
 import sys
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +29,7 @@ from globalbandits import __version__
 from globalbandits._files import replacing
 
 RESULTS = Path("results/bench.json")
+Measurement = Callable[[], list[Row]]
 
 
 def benchmark_names() -> list[str]:
@@ -42,6 +46,23 @@ def benchmark_names() -> list[str]:
 def source_of(name: str) -> str:
     """Return the text of a module, which is slow to import."""
     return (Path(benchmarks.__path__[0]) / f"{name}.py").read_text(encoding="utf-8")
+
+
+def parts_of(name: str) -> dict[str, Measurement]:
+    """Return the measurements of a benchmark that can be run alone, by name."""
+    parts: dict[str, Measurement] = getattr(
+        importlib.import_module(f"benchmarks.{name}"), "PARTS", {}
+    )
+    return parts
+
+
+def measurement_of(name: str) -> Measurement:
+    """Return the function of a benchmark, or of one of its parts."""
+    benchmark, _, part = name.partition(":")
+    if part:
+        return parts_of(benchmark)[part]
+    measurement: Measurement = importlib.import_module(f"benchmarks.{benchmark}").run
+    return measurement
 
 
 def reached(value: float, target: float | str | None) -> bool | None:
@@ -63,17 +84,23 @@ def reached(value: float, target: float | str | None) -> bool | None:
 def main(names: Sequence[str]) -> int:
     """Run, print, save; the exit code is 1 if a benchmark could not run."""
     known = benchmark_names()
-    unknown = sorted(set(names) - set(known))
+    unknown = sorted({name.partition(":")[0] for name in names} - set(known))
     if unknown:
         print(f"error: benchmark must be one of {', '.join(known)}, got {unknown[0]!r}")
         return 2
+    for name in names:
+        benchmark, _, part = name.partition(":")
+        parts = parts_of(benchmark) if part else {}
+        if part and part not in parts:
+            print(f"error: part of {benchmark} must be one of {', '.join(parts)}, got {part!r}")
+            return 2
     console = Console()
     rows: list[dict[str, Any]] = []
     failed = []
     for name in names or known:
         start = time.perf_counter()
         try:
-            measured = importlib.import_module(f"benchmarks.{name}").run()
+            measured = measurement_of(name)()
         except Exception:  # one broken benchmark must not hide the numbers of the others
             traceback.print_exc()
             failed.append(name)

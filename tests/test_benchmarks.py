@@ -58,6 +58,27 @@ def test_an_unknown_name_is_refused(fakes, capsys):
     assert not fakes.exists()
 
 
+def test_one_part_of_a_benchmark_is_run(fakes, capsys, monkeypatch):
+    module = benchmark([])
+    row = Row(name="alone", value=1.0, unit="s", target=None, note="")
+    module.PARTS = {"part": lambda: [row]}
+    monkeypatch.setitem(sys.modules, "benchmarks.good", module)
+    assert run.main(["good:part"]) == 0
+    assert [row["name"] for row in json.loads(fakes.read_text())["rows"]] == ["alone"]
+    assert run.main(["good:other"]) == 2
+    assert "part of good must be one of part, got 'other'" in capsys.readouterr().out
+
+
+def test_commands_of_documents_name_benchmarks_and_parts():
+    documents = Path(run.__file__).parents[1].joinpath("docs").rglob("*.md")
+    texts = [path.read_text(encoding="utf-8") for path in documents]
+    found = [name for text in texts for name in re.findall(r"benchmarks\.run ([a-z_]+:\w+)", text)]
+    assert "shops:exact" in found
+    for name in found:
+        benchmark_name, _, part = name.partition(":")
+        assert part in run.parts_of(benchmark_name), name
+
+
 def test_words_are_no_target():
     assert run.reached(1.0, "small") is None
     assert run.reached(5.0, 5.0)

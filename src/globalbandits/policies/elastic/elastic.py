@@ -91,7 +91,7 @@ class Elastic(Policy):
     Value: exact for values that rise linearly with the mean. For others it is an approximation:
     the index is the largest worth of a mean within bounds on both sides of the posterior mean, or
     that of a test for errors in both directions. On six
-    problems with a target, regret was equal to that of policies on a grid of the parameter
+    problems with a target, regret was below that of policies on a grid of the parameter
     (docs/measured/policies-compared.md).
 
     Args:
