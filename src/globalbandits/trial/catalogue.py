@@ -19,7 +19,7 @@ from globalbandits.trial.tite import TITE
 PRIOR_VARIANCE = 1.34
 _PRIORS = ("normal", "exponential")
 # Standard deviations of a normal prior inside the domain, with and without a correlation.
-_REACH, _CORRELATED_REACH = 5.1, 7.2
+_DOMAIN_SDS, _CORRELATED_DOMAIN_SDS = 5.1, 7.2
 
 
 def crm(
@@ -192,7 +192,7 @@ def blrm(
         rule_of_two = "have two numbers, of log_alpha and of log_beta"
         require(len(given) == 2, name, rule_of_two, given, PolicyError)
     spread = tuple(as_positive("prior_sd", value, PolicyError) for value in spread)
-    reach = _REACH if correlation == 0.0 else _CORRELATED_REACH
+    reach = _DOMAIN_SDS if correlation == 0.0 else _CORRELATED_DOMAIN_SDS
     ends = [(mean - reach * sd, mean + reach * sd) for mean, sd in zip(means, spread, strict=True)]
     slope = math.exp(ends[1][0]), math.exp(ends[1][1])
     model = dose.logistic(amounts, ends[0], slope=slope, reference=reference, target=target)
@@ -247,7 +247,7 @@ def _crm_model(
     """Return the model on a domain that holds the prior, and the prior."""
     require_known("prior", prior, _PRIORS, PolicyError)
     sd = math.sqrt(as_positive("prior_variance", prior_variance, PolicyError))
-    reach = max(6.0, _REACH * sd)
+    reach = max(6.0, _DOMAIN_SDS * sd)
     # The logarithm of an exponential number lies in the second domain, but for 1e-6.
     domain = (-reach, reach) if prior == "normal" else (-14.5, 3.5)
     levels = as_levels("guesses", guesses, 0.0, 1.0, "lie strictly between 0 and 1")

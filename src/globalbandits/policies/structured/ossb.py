@@ -33,11 +33,11 @@ _GOLDEN_SECTION = 0.5 * (3.0 - math.sqrt(5.0))
 # Smallest distance of a mean from 0 and 1, where the divergence is infinite.
 _MIN_MEAN = 1e-12
 # Share of the domain within which the distance is constant in floats.
-_TOLERANCE = 3e-8
+_MINIMUM_TOLERANCE = 3e-8
 # Share of the domain at which a saved minimum is compared with its neighbours.
 _NEIGHBOUR_DISTANCE = 1e-6
 # Relative rounding error of a distance.
-_ROUNDING = 1e-12
+_DISTANCE_ROUNDING = 1e-12
 # Number of steps in the search for a first estimate.
 _N_STARTS = 64
 
@@ -107,7 +107,7 @@ def resume(setup: Setup, stats: Statistics, state: State) -> bool:
         return False
     near = _NEIGHBOUR_DISTANCE * (setup.tables.high - setup.tables.low)
     around = [x for x in (theta - near, theta + near) if own.min() <= x <= own.max()]
-    found = distance(setup, stats, theta) * (1.0 - _ROUNDING) - _ROUNDING
+    found = distance(setup, stats, theta) * (1.0 - _DISTANCE_ROUNDING) - _DISTANCE_ROUNDING
     return all(found <= distance(setup, stats, x) for x in around)
 
 
@@ -169,7 +169,7 @@ def minimise(setup: Setup, stats: Statistics, last: float, low: float, high: flo
     last estimate is tried first.
     """
     length = setup.tables.high - setup.tables.low
-    tolerance = _TOLERANCE * length
+    tolerance = _MINIMUM_TOLERANCE * length
     if high - low <= 2.0 * tolerance:
         return 0.5 * (low + high)
     x = last
