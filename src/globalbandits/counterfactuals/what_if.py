@@ -19,6 +19,7 @@ from globalbandits.errors import EvidenceError
 from globalbandits.evidence import DecisionLog, Evidence, evidence_from_log
 from globalbandits.evidence.off_policy import OffPolicyEstimate, off_policy
 from globalbandits.model import RegionalModel, VectorModel
+from globalbandits.plots import interval_figure
 from globalbandits.policies import Learner
 from globalbandits.policies.base import Policy
 from globalbandits.simulation.play.arena import compiled_arena
@@ -143,8 +144,6 @@ class WhatIf:
 
     def plot(self) -> "Figure":
         """Mean earnings of each policy with their intervals."""
-        from globalbandits.plots import interval_figure
-
         ends = [self.interval(name) for name in self.policies]
         return interval_figure(
             list(self.policies),

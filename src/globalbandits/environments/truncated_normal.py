@@ -7,15 +7,13 @@ the other half follows by symmetry.
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from globalbandits._registry import register
 from globalbandits._validation import as_positive, require
 from globalbandits.environments.noise import Noise, NoiseRules
 from globalbandits.errors import ScenarioError
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
+from globalbandits.model import RewardModel
 
 _ROOT_HALF = math.sqrt(0.5)
 _DENSITY_AT_0 = 1.0 / math.sqrt(2.0 * math.pi)
@@ -232,7 +230,7 @@ class TruncatedNormalNoise(Noise):
         """Check the standard deviation."""
         object.__setattr__(self, "sd", as_positive("sd", self.sd, ScenarioError))
 
-    def parameters(self, model: "RewardModel") -> Parameters:
+    def parameters(self, model: RewardModel) -> Parameters:
         """Return the standard deviation on the unit scale."""
         low, high = model.reward_range
         sd = self.sd / (high - low)

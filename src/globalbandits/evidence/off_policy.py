@@ -30,11 +30,11 @@ from globalbandits._types import BoolArray, FloatArray, IntArray
 from globalbandits._validation import as_float, as_floats, require, show
 from globalbandits.errors import EvidenceError
 from globalbandits.evidence.statements import Statement, as_confidence
+from globalbandits.model import AnyModel
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from globalbandits.model import AnyModel
 
 # Decisions that must have shown each arm of the policy. Fewer say next to nothing about an arm that
 # sells to one customer in thirty.
@@ -70,7 +70,7 @@ class DecisionLog:
     2
     """
 
-    model: "AnyModel"
+    model: AnyModel
     arms: "ArrayLike | None" = None
     rewards: "ArrayLike | None" = None
     probabilities: "ArrayLike | None" = None
@@ -241,7 +241,7 @@ def off_policy(
     )
 
 
-def as_policy(policy: Any, model: "AnyModel") -> FloatArray:
+def as_policy(policy: Any, model: AnyModel) -> FloatArray:
     """Check the probabilities of a fixed policy.
 
     >>> import globalbandits as gb
@@ -266,7 +266,7 @@ def as_policy(policy: Any, model: "AnyModel") -> FloatArray:
     return np.asarray(pi / pi.sum())
 
 
-def worth_ends(model: "AnyModel") -> tuple[FloatArray, FloatArray]:
+def worth_ends(model: AnyModel) -> tuple[FloatArray, FloatArray]:
     """Return the least and the largest worth of a decision for each arm.
 
     Raises:
@@ -284,7 +284,7 @@ def worth_ends(model: "AnyModel") -> tuple[FloatArray, FloatArray]:
     return ends[:, ::2].min(axis=1), ends[:, ::2].max(axis=1)
 
 
-def _worths(model: "AnyModel", arms: IntArray, rewards: FloatArray) -> FloatArray:
+def _worths(model: AnyModel, arms: IntArray, rewards: FloatArray) -> FloatArray:
     worths = np.empty(len(arms))
     for arm in np.unique(arms).tolist():
         worths[arms == arm] = model.worth_of(arm, rewards[arms == arm])

@@ -7,16 +7,13 @@ and cause false alarms. The results here hold for every theta.
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
 from globalbandits.evidence.e_processes import Process, UnitMeans
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
-
+from globalbandits.model import RewardModel
 
 _N_PARTS = 4  # parts of a divided cell
 _MIN_CELL_WIDTH = 2.0**-36  # as a share of the domain
@@ -226,7 +223,7 @@ def bernoulli_fit(means: FloatArray, counts: FloatArray) -> FloatArray:
     return np.asarray(log_bernoulli_array(*failures_and_successes(counts), means).sum(axis=1))
 
 
-def likely_edges(model: "RewardModel", counts: FloatArray) -> FloatArray:
+def likely_edges(model: RewardModel, counts: FloatArray) -> FloatArray:
     """Edges of cells that cover the domain and are fine near the most likely theta.
 
     >>> from globalbandits.model import RewardModel

@@ -18,16 +18,14 @@ cell bound the means, and thereby the likelihood, in the whole cell.
 import itertools
 import math
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from globalbandits._types import BoolArray, FloatArray, IntArray
 from globalbandits.evidence.contenders import SMALLEST_P, free_bounds, free_p_values
+from globalbandits.model import VectorModel
 from globalbandits.model.vector_tables import MEAN_MARGIN
-
-if TYPE_CHECKING:
-    from globalbandits.model import VectorModel
 
 # Cells along each parameter at the start, and halvings of a cell at most.
 _FIRST_CELLS = {1: 64, 2: 16, 3: 6}
@@ -107,7 +105,7 @@ class VectorInference:
 
     def __init__(
         self,
-        model: "VectorModel",
+        model: VectorModel,
         counts: IntArray,
         sums: FloatArray,
         soft_counts: FloatArray,
@@ -337,7 +335,7 @@ class VectorInference:
                 turns.append((arm, places, self._worth(all_arms)[:, arm]))
         return turns
 
-    def free_p_values(self, ranked: "VectorModel", rows: slice = slice(None)) -> FloatArray:
+    def free_p_values(self, ranked: VectorModel, rows: slice = slice(None)) -> FloatArray:
         """The p-values of "arm k is best" without curves, for the arms of a model at these rows."""
         return free_p_values(ranked, self._soft_counts[rows])
 

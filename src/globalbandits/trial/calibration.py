@@ -9,11 +9,10 @@ from globalbandits._types import FloatArray
 from globalbandits._validation import as_fraction, as_integer, as_positive, require
 from globalbandits.errors import ModelError, PolicyError
 from globalbandits.model import RewardModel
+from globalbandits.trial.design import Design
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from globalbandits.trial.design import Design
 
 
 def skeleton(
@@ -97,7 +96,7 @@ def calibration_set(target: float, n: int, odds_ratio: float) -> FloatArray:
 
 
 def sample_size(
-    design: "Design",
+    design: Design,
     correct: float,
     *,
     odds_ratio: float = 1.8,

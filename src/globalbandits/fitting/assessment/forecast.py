@@ -10,6 +10,7 @@ import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_integer, require
+from globalbandits.environments import BernoulliNoise, Environment, Population, ScaledCoinNoise
 from globalbandits.errors import FitError, PolicyError
 from globalbandits.fitting.assessment.held_out_scores import Difference
 from globalbandits.fitting.assessment.standard_errors import StandardErrors, expected_bias_scale
@@ -29,13 +30,21 @@ from globalbandits.fitting.estimation.fitted_population import (
 from globalbandits.fitting.estimation.group_posterior import posterior_weights
 from globalbandits.fitting.panel import Panel
 from globalbandits.fitting.panel.panel_checks import check_enough_groups
+from globalbandits.model import AnyModel, RewardModel
+from globalbandits.policies import (
+    IDS,
+    WAGP,
+    Elastic,
+    IndependentGittins,
+    Policy,
+    RandomEffectsThompson,
+    ThompsonSampling,
+)
+from globalbandits.policies.elastic.curve_posterior import SCALES
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from globalbandits.environments import Environment
-    from globalbandits.model import AnyModel, RewardModel
-    from globalbandits.policies import Elastic, Policy
 
 N_CHECKPOINTS = 12
 MAX_HORIZON = 10_000_000  # rounds
@@ -233,7 +242,7 @@ class ErrorSizes(NamedTuple):
 
 
 def error_sizes(
-    fitted: FittedPopulation, bias_scale: float, arms: Sequence[Any], model: "AnyModel"
+    fitted: FittedPopulation, bias_scale: float, arms: Sequence[Any], model: AnyModel
 ) -> ErrorSizes:
     """Return the sizes of errors that a policy should expect.
 
@@ -262,8 +271,6 @@ def error_prior(size: float) -> tuple[float, ...]:
     >>> [round(weight, 3) for weight in error_prior(0.04)]
     [0.01, 0.001, 0.012, 0.141, 0.613, 1.0, 0.613, 0.141, 0.012]
     """
-    from globalbandits.policies.elastic.curve_posterior import SCALES
-
     centre = max(size, 1e-6)
 
     def weight(size: float) -> float:
@@ -275,10 +282,8 @@ def error_prior(size: float) -> tuple[float, ...]:
     return tuple(weight(size) for size in SCALES)
 
 
-def history_policy(sizes: ErrorSizes, horizon: int | None = None) -> "Elastic":
+def history_policy(sizes: ErrorSizes, horizon: int | None = None) -> Elastic:
     """Return Elastic with the error sizes that the history shows, arm by arm."""
-    from globalbandits.policies import Elastic
-
     return Elastic(
         horizon=horizon,
         exception=HISTORY_EXCEPTION,
@@ -289,8 +294,8 @@ def history_policy(sizes: ErrorSizes, horizon: int | None = None) -> "Elastic":
 
 
 def candidate_policies(
-    sizes: ErrorSizes, model: "RewardModel", horizon: int | None = None
-) -> "dict[str, Policy]":
+    sizes: ErrorSizes, model: RewardModel, horizon: int | None = None
+) -> dict[str, Policy]:
     """Return the policies to compare by name, without those that cannot play the model.
 
     Args:
@@ -298,15 +303,6 @@ def candidate_policies(
         model: What they play.
         horizon: The horizon that Elastic(history) knows, or None.
     """
-    from globalbandits.policies import (
-        IDS,
-        WAGP,
-        Elastic,
-        IndependentGittins,
-        RandomEffectsThompson,
-        ThompsonSampling,
-    )
-
     every: dict[str, Policy] = {
         ELASTIC_HISTORY: history_policy(sizes, horizon),
         "Elastic": Elastic(),
@@ -317,7 +313,7 @@ def candidate_policies(
         "ThompsonSampling": ThompsonSampling(),
     }
 
-    def can_play(policy: "Policy") -> bool:
+    def can_play(policy: Policy) -> bool:
         try:
             policy.setup(model)
         except PolicyError:
@@ -329,7 +325,7 @@ def candidate_policies(
 
 def forecast_new_groups(
     fitted: FittedPopulation,
-    model: "RewardModel",
+    model: RewardModel,
     worth: Worth,
     scale: ThetaScale,
     errors: StandardErrors,
@@ -364,10 +360,10 @@ def forecast_new_groups(
 
 def forecast_regret(
     fitted: FittedPopulation,
-    model: "RewardModel",
+    model: RewardModel,
     worth: Worth,
     scale: ThetaScale,
-    policies: "Mapping[str, Policy]",
+    policies: Mapping[str, Policy],
     settings: ForecastSettings,
 ) -> Forecast:
     """Simulate policies in new groups of a population.
@@ -390,7 +386,7 @@ def forecast_regret(
 
 
 def fixed_arm_gaps(
-    fixed: int, true: FloatArray, env: "Environment", arms: Sequence[Any]
+    fixed: int, true: FloatArray, env: Environment, arms: Sequence[Any]
 ) -> FloatArray:
     """Return what one arm loses per round in every group: shape (n_groups,).
 
@@ -400,8 +396,6 @@ def fixed_arm_gaps(
         env: The groups' environment; its model may have arms that the history lacks.
         arms: Of the history.
     """
-    from globalbandits.environments import Population
-
     best, population = true.max(axis=1), env.theta
     others = [place for place, arm in enumerate(env.model.arms) if arm not in arms]
     if others and isinstance(population, Population) and population.samples is not None:
@@ -415,7 +409,7 @@ def fixed_arm_name(arm: Any) -> str:
 
 
 def simulate_groups(
-    env: "Environment", policies: "Mapping[str, Policy]", settings: ForecastSettings
+    env: Environment, policies: Mapping[str, Policy], settings: ForecastSettings
 ) -> tuple[IntArray, dict[str, FloatArray]]:
     """Return times, and the regret of every policy in every run: shape (n_runs, n_times)."""
     from globalbandits.simulation import simulate
@@ -440,10 +434,10 @@ def simulate_groups(
 def groups_environment(
     drawn: DrawnGroups,
     fitted: FittedPopulation,
-    model: "RewardModel",
+    model: RewardModel,
     arms: Sequence[Any],
     scale: ThetaScale,
-) -> "Environment":
+) -> Environment:
     """Return an environment whose runs have one of the drawn groups each.
 
     Args:
@@ -453,8 +447,6 @@ def groups_environment(
         arms: The arms of groups and population.
         scale: Theta at the points of the groups.
     """
-    from globalbandits.environments import BernoulliNoise, Environment, Population, ScaledCoinNoise
-
     places = [model.arms.index(arm) for arm in arms]
     middles = np.clip(0.5 * (scale.edges[1:] + scale.edges[:-1]), *model.domain)
     theta = middles[drawn.points]
@@ -474,7 +466,7 @@ def replay_groups(
     panel: Panel,
     fitted: FittedPopulation,
     worth: Worth,
-    learn: "Callable[[Panel], tuple[FittedPopulation, RewardModel, ThetaScale]]",
+    learn: Callable[[Panel], tuple[FittedPopulation, RewardModel, ThetaScale]],
     settings: ForecastSettings,
 ) -> Forecast:
     """Play the groups of each half of a history with what is learned from the other half.

@@ -5,7 +5,7 @@ w, and the effective count ``m = n / (phi + n rho)``. Rewards of one cell share 
 error at that arm, so m grows more slowly than n.
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import logit
@@ -32,9 +32,7 @@ from globalbandits.fitting.estimation.fitted_population import (
 from globalbandits.fitting.estimation.group_posterior import log_scores
 from globalbandits.fitting.estimation.offered_arms import ArmScale
 from globalbandits.fitting.panel import Panel
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
+from globalbandits.model import RewardModel
 
 MAX_STEPS = 150
 STEP_TOLERANCE = 1e-4  # of a, c and sqrt(rho); smaller changes end the fit
@@ -129,7 +127,7 @@ def fit_given(panel: Panel, scale: ArmScale, given: GivenCurves) -> FittedPopula
     return run_em(panel, scale, start, MAX_STEPS)
 
 
-def read_curves(model: "RewardModel", panel: Panel) -> GivenCurves:
+def read_curves(model: RewardModel, panel: Panel) -> GivenCurves:
     """Read the user's own curves at the middles of equal cells of theta, for the panel's arms."""
     for arm in panel.arms:
         if arm not in model.arms:

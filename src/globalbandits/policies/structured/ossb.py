@@ -14,20 +14,18 @@ greedily by its estimate.
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
+from globalbandits.model import RewardModel
 from globalbandits.model.tables import Tables, choose_in_cell, evaluate, find_cell
 from globalbandits.policies.base import Policy, Rules, register, require_one_number
 from globalbandits.policies.shared.divergence import bernoulli_loss
 from globalbandits.policies.shared.weighted_mean import require_inverses
 from globalbandits.policies.shared.worth import choose_any, choose_best_offered
 from globalbandits.statistics import Statistics
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
 
 _GOLDEN_SECTION = 0.5 * (3.0 - math.sqrt(5.0))
 # Smallest distance of a mean from 0 and 1, where the divergence is infinite.
@@ -260,7 +258,7 @@ class OSSB(Policy):
         init, select, update, estimate, rebuild, ("theta",), resume, select_among=select_among
     )
 
-    def setup(self, model: "RewardModel") -> Setup:
+    def setup(self, model: RewardModel) -> Setup:
         """Return the model's tables."""
         require_one_number(model, "OSSB")
         require_inverses(model.tables, "OSSB")

@@ -8,13 +8,14 @@ import copy
 import dataclasses
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from globalbandits._types import IntArray
 from globalbandits._validation import as_integer, require
 from globalbandits.errors import PolicyError
+from globalbandits.model import AnyModel
 from globalbandits.policies.base import Policy, Rules, register
 from globalbandits.policies.paper.wagp import WAGP
 from globalbandits.policies.wrappers.inner_policy import (
@@ -25,9 +26,6 @@ from globalbandits.policies.wrappers.inner_policy import (
     resume_inside,
 )
 from globalbandits.statistics import Statistics
-
-if TYPE_CHECKING:
-    from globalbandits.model import AnyModel
 
 # Decisions between two looks at the inner policy if only a number of changes is given. In a shop
 # that sells to 3 % of its visitors, fewer visitors say little about a price.
@@ -229,7 +227,7 @@ class Hold(WrapperPolicy):
         """True also if arms that are worth more may be out of reach."""
         return self.inner.ignores_value or self.only_down or self.most_changes is not None
 
-    def setup(self, model: "AnyModel") -> Setup:
+    def setup(self, model: AnyModel) -> Setup:
         """Return the inner policy's setup, and the periods."""
         n_contexts = model.tables.n_contexts
         last, start = model.n_arms // n_contexts - 1, self.start
