@@ -14,7 +14,7 @@ from globalbandits._types import FloatArray
 from globalbandits._validation import as_fraction, as_integer, as_seed, require
 from globalbandits.counterfactuals.markets import MarketDraws, MarketPosterior, market_posterior
 from globalbandits.environments.environment import Environment, worth_of_means
-from globalbandits.environments.noise import BernoulliNoise, Noise
+from globalbandits.environments.noises.noise import BernoulliNoise, Noise
 from globalbandits.errors import EvidenceError
 from globalbandits.evidence import DecisionLog, Evidence, evidence_from_log
 from globalbandits.evidence.off_policy import OffPolicyEstimate, off_policy

@@ -9,7 +9,7 @@ import numpy as np
 from globalbandits._registry import register
 from globalbandits._types import FloatArray
 from globalbandits._validation import as_float, as_floats, require
-from globalbandits.environments.noise import Noise, NoiseRules, prepare_mean
+from globalbandits.environments.noises.noise import Noise, NoiseRules, prepare_mean
 from globalbandits.errors import ScenarioError
 from globalbandits.model import RewardModel
 

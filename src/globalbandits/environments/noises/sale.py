@@ -9,7 +9,7 @@ import numpy as np
 from globalbandits._registry import register
 from globalbandits._types import FloatArray
 from globalbandits._validation import as_floats, require, show
-from globalbandits.environments.noise import Noise, NoiseRules
+from globalbandits.environments.noises.noise import Noise, NoiseRules
 from globalbandits.errors import ScenarioError
 from globalbandits.model import RewardModel
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from globalbandits._registry import register
 from globalbandits._validation import as_positive, require
-from globalbandits.environments.noise import Noise, NoiseRules
+from globalbandits.environments.noises.noise import Noise, NoiseRules
 from globalbandits.errors import ScenarioError
 from globalbandits.model import RewardModel
 
