@@ -109,7 +109,7 @@ __all__ = [
     "worth_within",
 ]
 
-# Loaded when first used: writing a policy needs neither a store nor the simulator.
+# Loaded on first use, because an author of a policy may need neither a store nor the simulator.
 _LAZY = {
     "Store": "globalbandits.service.stores",
     "Transaction": "globalbandits.service.stores",

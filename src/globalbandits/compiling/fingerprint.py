@@ -22,7 +22,7 @@ import numpy as np
 
 _MAX_CODE_OBJECTS = 4096  # code objects
 _MAX_FINGERPRINTS = 256  # fingerprints
-# Modules that Numba replaces by code of its own: their version says it all.
+# Modules that Numba replaces by code of its own. Only their version is hashed.
 _KNOWN_PACKAGES = {"builtins", "cmath", "math", "numba", "numpy", "operator"}
 
 _CODE, _DEFAULTS = attrgetter("__code__"), attrgetter("__defaults__")

@@ -46,7 +46,7 @@ class WhatIf:
         earnings: worth of all decisions by the true means of a market: (n_policies, n_markets).
             The policies of a market see the same random numbers.
         means: the arms' mean rewards in each market: (n_markets, n_arms).
-        confidence: of the intervals.
+        confidence: the confidence of the intervals.
         n_observations: rewards behind the evidence.
         curve_error: posterior mean of the size of the curves' errors, in log-odds.
         refuted: whether the e-value refutes the curves; intervals then rest on each arm's own
@@ -211,10 +211,10 @@ def what_if(
         log: a learner, or a `DecisionLog`.
         policies: policies with different labels, or a mapping from names to policies.
         horizon: decisions of each policy; the number of logged rewards by default.
-        confidence: of the intervals.
+        confidence: the confidence of the intervals.
         markets: number of markets, at least 39 for a 95 % interval.
-        noise: of the simulated rewards; `BernoulliNoise` if all logged rewards are 0 or 1.
-        seed: of all randomness.
+        noise: the noise of simulated rewards; `BernoulliNoise` if all logged rewards are 0 or 1.
+        seed: the seed of all randomness.
 
     Raises:
         EvidenceError: if there are no rewards, or if the drift test says that the market has moved.

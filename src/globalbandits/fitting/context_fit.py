@@ -95,7 +95,7 @@ def cell_name(place: int, width: int) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class ContextFit:
-    """What a history with contexts tells about a new group.
+    """What is learned from a history with contexts about a new group.
 
     Attributes:
         cells: the fit whose arms are the cells, all arms of the first context first.

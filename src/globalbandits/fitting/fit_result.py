@@ -97,7 +97,7 @@ class Fit:
         facts: Information per reward and probability of being best, per arm.
         errors: Standard errors over groups, or None with ``verdict=False``.
         verdict: What to deploy.
-        notes: What else you should know.
+        notes: Further facts, one line each.
         seconds: Duration of the fit.
         endogeneity: Slopes inside groups and between groups, and the test whether arms were chosen
             by what was expected of them.
@@ -313,7 +313,7 @@ class Fit:
         Args:
             horizon: Length of a run in rows of the history; by default as in `fit`.
             runs: Number of runs, half of them in either half.
-            seed: Of split, draws and runs.
+            seed: The seed of split, draws and runs.
             progress: Whether to show a bar.
         """
         settings = ForecastSettings.checked(horizon, runs, seed, progress).in_rounds(self.panel)

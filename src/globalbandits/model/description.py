@@ -19,7 +19,7 @@ from globalbandits.model.objectives import Benefit, Profit
 # The version of the description format.
 VERSION = 1
 
-# Limits on what an untrusted file may ask for.
+# Limits of an untrusted file.
 MAX_ARMS = 1_000
 MAX_TABLE_CELLS = 100_000
 

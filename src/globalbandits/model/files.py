@@ -22,7 +22,7 @@ from globalbandits.model.reward_model import RewardModel
 from globalbandits.model.vector.prior import NormalPrior
 from globalbandits.model.vector_model import AnyModel, VectorModel, as_box
 
-# Limits on what an untrusted file may ask for, besides those of descriptions.
+# Limits of an untrusted file, in addition to those of descriptions.
 # Numbers, names, signs and functions of all arms' formulas together.
 MAX_FORMULA_STEPS = 20_000
 # Bytes of a file.

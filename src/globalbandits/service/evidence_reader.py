@@ -252,7 +252,7 @@ def compare(
     """What policies would earn in the markets that a learner's rewards allow, as JSON values.
 
     Args:
-        settings: of the bandit.
+        settings: the settings of the bandit.
         state: the state of the learner.
         always: values of arms, each of which is a policy that always shows it.
         policies: specifications of further policies.

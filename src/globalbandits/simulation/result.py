@@ -93,7 +93,7 @@ class SimulationResult:
 
         Args:
             baseline: name of a policy to compare with.
-            confidence: of the intervals (Student's t).
+            confidence: the confidence of the intervals (Student's t).
             variable: "regret" or "nominal_regret".
         """
         return summarize(self.dataset, baseline, confidence, variable)
@@ -107,7 +107,7 @@ class SimulationResult:
         Args:
             baseline: the name of a policy of this simulation; or the index of an arm, such as
                 today's price, for a baseline that always plays this arm.
-            confidence: of the intervals (Student's t).
+            confidence: the confidence of the intervals (Student's t).
         """
         return gains(self.dataset, baseline, confidence)
 

@@ -28,7 +28,7 @@ def skeleton(
         target: the target rate.
         mtd: the number of the dose whose first guess is the target, from 1 to n.
         n: the number of doses.
-        intercept: of the logistic model `gb.dose.skeleton_logistic`; None for `gb.dose.power`.
+        intercept: the intercept of `gb.dose.skeleton_logistic`; None for `gb.dose.power`.
 
     >>> [round(rate, 3) for rate in skeleton(0.05, 0.25, mtd=3, n=5)]
     [0.084, 0.157, 0.25, 0.355, 0.46]

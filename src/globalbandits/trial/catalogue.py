@@ -51,11 +51,11 @@ def crm(
         patients: the number of patients.
         cohort: the number of patients that are treated at once.
         start: the index of the first dose.
-        intercept: of the logistic model; None for the empiric model.
+        intercept: the intercept of the logistic model; None for the empiric model.
         prior: ``"normal"``: theta is normal around 0, which is a lognormal prior of the exponent
             exp(theta) of the skeleton; ``"exponential"``: the exponent is exponential with mean 1
             (O'Quigley, Pepe and Fisher 1990).
-        prior_variance: of the normal prior.
+        prior_variance: the variance of the normal prior.
         rule: ``"plug_in"``: the dose whose rate at the posterior mean of theta is nearest to the
             target; ``"mean"``: the dose whose posterior mean rate is nearest.
         overdose: a rate and a probability: only doses whose rate is above the first with less than
@@ -110,9 +110,9 @@ def tite_crm(
         doses: as in `crm`, and all that follow.
         patients: the number of patients.
         start: the index of the first dose.
-        intercept: of the logistic model.
+        intercept: the intercept of the logistic model.
         prior: the kind of the prior.
-        prior_variance: of the normal prior.
+        prior_variance: the variance of the normal prior.
         rule: the rule of the dose.
         overdose: overdose control.
         stop: a rule that ends the trial early. It uses only outcomes that are known.

@@ -196,7 +196,7 @@ class ForecastSettings(NamedTuple):
     ) -> "ForecastSettings":
         """Return the settings, or raise an error that names the wrong one.
 
-        Without a horizon the default one is simulated, and Elastic(history) does not know it.
+        Without a horizon the default one is simulated, and Elastic(history) plays without one.
         """
         known = None
         if horizon is not None:
@@ -249,7 +249,7 @@ def error_sizes(
     Args:
         fitted: The population, with the bias of each arm.
         bias_scale: Rms bias to expect, on the unit scale; the proportions of arms count half.
-        arms: Of the population.
+        arms: The arms of the population.
         model: Its arms may be more; those that the history lacks have errors of the usual size.
     """
     factor = bias_scale / max(fitted.bias_scale, 1e-12)
@@ -299,9 +299,9 @@ def candidate_policies(
     """Return the policies to compare by name, without those that cannot play the model.
 
     Args:
-        sizes: Of the curves' errors.
+        sizes: The sizes of the curves' errors.
         model: What they play.
-        horizon: The horizon that Elastic(history) knows, or None.
+        horizon: The horizon of Elastic(history), or None.
     """
     every: dict[str, Policy] = {
         ELASTIC_HISTORY: history_policy(sizes, horizon),
@@ -340,10 +340,10 @@ def forecast_new_groups(
     Args:
         fitted: The population, with the offered arms.
         model: Its model.
-        worth: Of the offered arms.
+        worth: The worth of the offered arms.
         scale: Theta at the population's points.
-        errors: Of the fit; they say how large the bias may be.
-        n_groups: Of the history.
+        errors: The standard errors of the fit, which bound the bias.
+        n_groups: The number of groups of the history.
         settings: How to simulate.
     """
     expected = error_sizes(fitted, expected_bias_scale(fitted, errors), worth.arms, model)
@@ -370,8 +370,8 @@ def forecast_regret(
 
     Args:
         fitted: The population.
-        model: What policies believe.
-        worth: Of the population's arms.
+        model: The model that policies use.
+        worth: The worth of the population's arms.
         scale: Theta at the population's points.
         policies: By name.
         settings: How to simulate.
@@ -394,7 +394,7 @@ def fixed_arm_gaps(
         fixed: The arm, an index of ``arms``.
         true: Worth of the groups' arms: shape (n_groups, n_arms).
         env: The groups' environment; its model may have arms that the history lacks.
-        arms: Of the history.
+        arms: The arms of the history.
     """
     best, population = true.max(axis=1), env.theta
     others = [place for place, arm in enumerate(env.model.arms) if arm not in arms]
@@ -443,7 +443,7 @@ def groups_environment(
     Args:
         drawn: The groups.
         fitted: The population they come from, with its noise.
-        model: What policies believe.
+        model: The model that policies use.
         arms: The arms of groups and population.
         scale: Theta at the points of the groups.
     """
@@ -477,7 +477,7 @@ def replay_groups(
     Args:
         panel: The history.
         fitted: The fit to all of it.
-        worth: Of the arms.
+        worth: The worth of the arms.
         learn: Learns population, model and theta from half of the groups.
         settings: How to simulate.
     """

@@ -127,7 +127,7 @@ def score_later(
     Args:
         panel: All rewards.
         late: Those of the last third; the same groups and arms.
-        scale: Of the arms.
+        scale: The places of the arms.
         given: The user's own curves.
         within: Whether to fit from differences inside groups.
     """
@@ -180,7 +180,7 @@ def half_split_values(
         shared: The shared model.
         independent: Every arm for itself.
         pooled: The arms' means over the groups that the fits have seen.
-        worth: Of the arms.
+        worth: The worth of the arms.
         rng: For the splits.
     """
     totals = np.zeros((panel.n_groups, len(RULES)))

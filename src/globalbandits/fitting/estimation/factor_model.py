@@ -275,7 +275,7 @@ def run_em(
 
     Args:
         panel: The history.
-        scale: Of the arms.
+        scale: The places of the arms.
         start: Where to start; the user's own curves are never changed.
         max_steps: Largest number of steps.
         identical_groups: Whether to keep the groups' own errors at their minimum.
@@ -339,7 +339,7 @@ def improve_curves(
         counts: N = w' m, shape (n_points, n_arms).
         successes: S = w' (m y).
         fitted: The population before the step; its shrinkage gives the penalty.
-        scale: Of the arms; deviations from a straight line over it are penalised.
+        scale: The places of the arms; deviations from a straight line over it are penalised.
     """
     n_arms = fitted.a.size
     z = fitted.grid

@@ -583,7 +583,7 @@ def anchored(
     """Demand of constant elasticity through today's sales: d = rate * (price / today)**-theta.
 
     The share of customers who buy at today's price is known, or lies in an interval; ``theta`` is
-    the elasticity. Sales at today's price say nothing about the elasticity.
+    the elasticity. Sales at today's price carry no information about the elasticity.
 
     Args:
         prices: Positive, distinct prices. Today's price may be one of them.

@@ -42,7 +42,7 @@ class LowerBound(NamedTuple):
     rates: FloatArray  # (n_arms,) plays per e-fold of time; 0 for the best arm
     gap: float  # the smallest gap of an arm that is not best
     # From this time on, c log T is below gap * T, the regret of always playing the second-best
-    # arm. Before it the bound says little.
+    # arm. Before it the bound means little.
     horizon: float
 
 

@@ -115,7 +115,7 @@ def build_points(
     Args:
         model: the model.
         prior: one marginal per number; uniform on the domain by default.
-        correlation: of the standard scores of two numbers.
+        correlation: the correlation of the standard scores of two numbers.
         cells: points along each number.
     """
     is_vector = isinstance(model, VectorModel)

@@ -32,12 +32,14 @@ N_SHEETS = 11  # of a third number
 # A window of sheets is narrowed until this number of them are within SLICE_NATS of the best one.
 MIN_SHEETS = 7
 
-RIDGE_NATS = 13.0  # a march ends where so much is lost
-SLICE_NATS = 8.0  # and so does a slice
-# An uncovered coarse cell that is so near to the top starts another ridge.
+# Loss of log density, from the mode, at which a march along the ridge ends.
+RIDGE_NATS = 13.0
+# Loss of log density, from the top of a slice, at which the slice ends.
+SLICE_NATS = 8.0
+# An uncovered coarse cell with less than this loss from the mode starts another ridge.
 MODE_NATS = 4.0
 
-# Of a slice in the middle of a bell-shaped ridge: its width relative to equal slices.
+# Width of a slice in the middle of a bell-shaped ridge, relative to slices of equal width.
 _MIDDLE_SLICE_WIDTH = 0.4
 _GOLDEN_SECTION = 0.6180339887498949
 _MIN_INFORMATION = 1e-9  # added to an information that may be 0
@@ -73,7 +75,7 @@ class UnitPrior(NamedTuple):
 
 
 class Density(NamedTuple):
-    """What the arms say about their means m_k.
+    """The evidence of the arms' rewards about their means m_k.
 
     The density is ``prod_k exp(-n_k kl(x_k, m_k))`` with the divergence of Bernoulli rewards, times
     the odds of the arm that is most likely an exception, if they are above 1. If n_k is the number
@@ -90,7 +92,7 @@ class Density(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """The points, and scratch arrays of their making."""
+    """The points, and scratch arrays for laying them."""
 
     n_points: IntArray  # (1,)
     n_ridges: IntArray  # (1,)

@@ -226,7 +226,8 @@ class DoseEscalation(Policy):
             sd)``; ``("lognormal", mean, sd)``, whose logarithm is normal; ``("exponential",
             mean)``; ``("log_exponential", mean)``, a number whose exponential is exponential.
             Uniform on the domain by default. The prior is truncated to the domain.
-        correlation: of two normal or lognormal numbers, or of their logarithms.
+        correlation: the correlation of two normal numbers, or of the logarithms of lognormal
+            ones.
         overdose: a limit and a probability. Only arms are chosen whose mean is above the limit with
             a smaller posterior probability (EWOC: Babb, Rogatko and Zacks 1998). If there is none,
             `select` raises an error: stop the trial.

@@ -27,8 +27,8 @@ from globalbandits.policies.wrappers.inner_policy import (
 )
 from globalbandits.statistics import Statistics
 
-# Decisions between two looks at the inner policy if only a number of changes is given. In a shop
-# that sells to 3 % of its visitors, fewer visitors say little about a price.
+# Decisions between two choices of the inner policy if only a number of changes is given. In a shop
+# that sells to 3 % of its visitors, fewer visitors give little information about a price.
 DEFAULT_PERIOD = 500
 # Larger than any number of decisions.
 _NO_MAXIMUM = 2**62
@@ -188,7 +188,7 @@ class Hold(WrapperPolicy):
     Args:
         inner: the policy whose choices are held; may be given by position. It must not count
             decisions itself.
-        every: the number of decisions between two looks at the inner policy, such as the visitors
+        every: the number of decisions between two choices of the inner policy, such as the visitors
             of a day. The default is 500 with ``most_changes`` and 1 without.
         most_changes: how many times the arm may change; None for any. So that the budget lasts,
             change k comes after ``every * 2**(k - 1)`` decisions at the earliest.

@@ -286,7 +286,8 @@ class ModelCache:
     A model takes about 8 kB of memory per arm, so the models kept are limited by their arms.
 
     Args:
-        max_arms: of all models that are kept. The least recently used ones go first.
+        max_arms: the number of arms of all models that are kept together. The least recently used
+            models are dropped first.
     """
 
     def __init__(self, max_arms: int) -> None:
