@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from globalbandits._means import mean_and_error
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_integer, require
 from globalbandits.environments import BernoulliNoise, Environment, Population, ScaledCoinNoise
@@ -113,10 +114,12 @@ class Forecast:
     def errors(self) -> dict[str, FloatArray]:
         """Standard errors of the means."""
         found = {
-            name: _standard_error(self.runs[name]) for name in self.means if name != self.fixed
+            name: mean_and_error(self.runs[name], axis=0)[1]
+            for name in self.means
+            if name != self.fixed
         }
         if self.fixed_gaps.size:
-            found[self.fixed] = _standard_error(self.fixed_gaps[:, None] * self.times)
+            found[self.fixed] = mean_and_error(self.fixed_gaps[:, None] * self.times, axis=0)[1]
         return found
 
     def beyond(self, name: str, other: str) -> Difference:
@@ -152,7 +155,7 @@ class Forecast:
         means = np.asarray(self.means[name] - self.means[other])
         if self.fixed in (name, other):
             return means, np.hypot(self.errors[name], self.errors[other])
-        return means, _standard_error(self.runs[name] - self.runs[other])
+        return means, mean_and_error(self.runs[name] - self.runs[other], axis=0)[1]
 
     @cached_property
     def frame(self) -> "pd.DataFrame":
@@ -167,11 +170,6 @@ class Forecast:
             "se": np.concatenate([self.errors[name] for name in self.means]),
         }
         return pd.DataFrame(columns, index=index)
-
-
-def _standard_error(values: FloatArray) -> FloatArray:
-    """Return the standard error of the mean over the first axis."""
-    return np.asarray(values.std(axis=0, ddof=1) / np.sqrt(len(values)))
 
 
 class Prospects(NamedTuple):

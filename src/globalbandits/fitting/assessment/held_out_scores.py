@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from globalbandits._means import mean_and_error
 from globalbandits._types import FloatArray, IntArray
 from globalbandits.fitting.decision_value import Worth
 from globalbandits.fitting.estimation.factor_model import (
@@ -65,9 +66,8 @@ def difference(first: FloatArray, second: FloatArray) -> Difference:
     found = (first - second)[np.isfinite(first - second)]
     if found.size < 2:
         return Difference(float("nan"), float("nan"), int(found.size))
-    return Difference(
-        float(found.mean()), float(found.std(ddof=1) / np.sqrt(found.size)), int(found.size)
-    )
+    mean, error = mean_and_error(found)
+    return Difference(float(mean), float(error), int(found.size))
 
 
 def score_groups(
