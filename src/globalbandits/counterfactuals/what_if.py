@@ -301,7 +301,7 @@ def _require_steady(evidence: Evidence) -> None:
     drift = evidence.drift(TEST_ALPHA)
     if drift.alarm:
         raise EvidenceError(
-            f"log must be of a market that stays, got a drift alarm with the e-value "
+            f"log must be of a market without drift, got a drift alarm with the e-value "
             f"{drift.e_value:.3g}: give the decisions since the market has changed"
         )
 
