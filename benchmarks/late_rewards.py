@@ -126,7 +126,8 @@ def open_decisions(runs: int, horizon: int = 1_000) -> None:
     env = worlds()["3 % shop"]
     theta = float(env.theta)  # type: ignore[arg-type]
     means, worth = env.model.means(theta), env.model.worth(theta)
-    for policy in (gb.GridThompson(cells=200), gb.IDS(cells=200)):
+    policies = (gb.GridThompson(cells=200), gb.IDS(cells=200), gb.Elastic(horizon=horizon))
+    for policy in policies:
         base: dict[str, float] = {}
         for kind in (
             "no delay",
@@ -136,7 +137,7 @@ def open_decisions(runs: int, horizon: int = 1_000) -> None:
             lost = []
             for run in range(runs):
                 rng = np.random.default_rng(run)
-                learner = gb.Learner(policy, env.model, seed=run)
+                learner = gb.Learner(policy, env.model, seed=run, compiled=True)
                 waiting = gb.Pending(law)
                 due: dict[int, list[tuple[int, int, float]]] = {}
                 regret = 0.0

@@ -14,7 +14,8 @@ WRITTEN = [path for path in (ROOT / "docs").rglob("*.md") if "notebook-" not in 
 DOCUMENTS = [ROOT / "README.md", *sorted(WRITTEN)]
 IMAGES = ROOT / "docs" / "images"
 NUMBER = re.compile(r"-?\d+\.\d+")
-CLIP_ID = re.compile(r"\bp[0-9a-f]{10}\b")
+# Matplotlib derives these names from all bits of the coordinates, which differ between processors.
+DERIVED_NAME = re.compile(r"\b[mp][0-9a-f]{10}\b")
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n*```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\((?!https?://|#)([^)#]+)")
 
@@ -49,9 +50,7 @@ def pictured(path):
     """What an SVG shows: all of it where the same Matplotlib drew it, else nothing but its size."""
     text = path.read_text(encoding="utf-8")
     if f"Matplotlib v{matplotlib.__version__}," in text:
-        # The ids of clip paths are hashes of their corners, whose last bits depend on the machine.
-        ids = {name: f"clip_{n}" for n, name in enumerate(dict.fromkeys(CLIP_ID.findall(text)))}
-        text = CLIP_ID.sub(lambda found: ids[found[0]], text)
+        text = DERIVED_NAME.sub("name", text)
         return NUMBER.sub(lambda number: f"{float(number[0]):.1f}", text).splitlines()
     return re.search(r'<svg[^>]*viewBox="([^"]*)"', text)[1]
 

@@ -5,7 +5,7 @@ on the unit scale. The functions that compiled code calls use the subset of Pyth
 supports.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,6 +30,13 @@ def no_statistics(n_arms: int) -> Statistics:
     return Statistics(
         np.zeros(n_arms, np.int64), np.zeros(n_arms), np.zeros(n_arms), np.zeros(1, np.int64)
     )
+
+
+def no_weighted_statistics(n_arms: int) -> Statistics:
+    """Return empty statistics whose counts may become fractions."""
+    counts: Any = np.zeros(n_arms)
+    total: Any = np.zeros(1)
+    return Statistics(counts, np.zeros(n_arms), np.zeros(n_arms), total)
 
 
 def count(stats: Statistics, arm: int, reward: float) -> None:
@@ -118,6 +125,14 @@ def assign(stats: Statistics, other: Statistics) -> None:
         stats.sums[arm] = other.sums[arm]
         stats.squares[arm] = other.squares[arm]
     stats.total[0] = other.total[0]
+
+
+def assign_arm(stats: Statistics, other: Statistics, arm: int) -> None:
+    """Overwrite the statistics of one arm with those of other statistics."""
+    stats.total[0] += other.counts[arm] - stats.counts[arm]
+    stats.counts[arm] = other.counts[arm]
+    stats.sums[arm] = other.sums[arm]
+    stats.squares[arm] = other.squares[arm]
 
 
 def clear(stats: Statistics) -> None:

@@ -228,6 +228,30 @@ def test_open_decisions_are_evidence_and_replay_is_exact(log, clock):
     assert again.state()["awaited"] == seen.state()["awaited"]
 
 
+def test_elastic_learns_from_open_decisions_about_level_and_slope(log, clock):
+    shop = SHOP | {"level": [0.05, 1.0]}
+    del shop["domain"]
+    create(log, **(LATE | {"policy": {"policy": "elastic"}, "model": shop}))
+    rng, sales = np.random.default_rng(8), []
+    for step in range(60):
+        clock.pass_seconds(300)
+        for due, id in [entry for entry in sales if entry[0] <= clock.now()]:
+            log.reward("shop", id, 1.0)
+            sales.remove((due, id))
+        row = log.decide("shop", f"r{step}").decision
+        if rng.random() < 0.1:
+            sales.append((clock.now() + round(rng.exponential(7200) * SECOND), row.id))
+    assert replayed(log).decisions == 60
+    seen = log.bandit("shop")
+    seen.explain("d:now", clock.now())
+    aware = seen.learner
+    blind = gb.Learner(aware.policy, aware.model, seed=0)
+    blind.update(np.repeat(np.arange(5), aware.pulls), np.ones(aware.pulls.sum()))
+    assert aware.n_observations == aware.pulls.sum() > 0  # sales only
+    # 60 visitors and a few sales: demand at the lowest price is far from certain.
+    assert aware.estimate["level"] < blind.estimate["level"]
+
+
 def test_a_law_needs_a_policy_that_uses_it_and_a_deadline(log):
     wagp = {"policy": "wagp"}
     with pytest.raises(ServiceError, match=r"delay must come with .* a grid policy .* got 'WAGP'"):

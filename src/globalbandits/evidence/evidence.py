@@ -35,7 +35,7 @@ from globalbandits.evidence.statements import (
     worth_bounds,
 )
 from globalbandits.evidence.vector_inference import Cover, VectorInference
-from globalbandits.model import RewardModel, VectorModel
+from globalbandits.model import RegionalModel, RewardModel, VectorModel
 from globalbandits.statistics import Statistics, are_possible, assign
 
 if TYPE_CHECKING:
@@ -168,9 +168,8 @@ class Evidence:
         cannot make the model right again. A full search is needed only if the rewards refute the
         last witness.
         """
-        # Regional models have no test of their curves.
-        if not isinstance(self._model, RewardModel | VectorModel):
-            return
+        if isinstance(self._model, RegionalModel):
+            return  # it has no test of its curves
         several = isinstance(self._model, VectorModel)
         bits = _VECTOR_PEAK_TIMES_BITS if several else _PEAK_TIMES_BITS
         if not is_time_of_peak(self._tally.clock, self._tally.every, bits):

@@ -82,8 +82,9 @@ class Rules(NamedTuple):
             at least one. It is called only if some arm cannot be played. None for a policy that
             cannot rank arms; then a learner and the simulator refuse contexts and masks.
         pend: ``pend(setup, stats, state, arms, weights)``: replace the outcomes that are awaited.
-            An awaited outcome of arm k with weight w has the likelihood ``1 - w m_k(theta)``. Plain
-            Python, not compiled. None for a policy that cannot use them.
+            An awaited outcome of arm k with weight w has the likelihood ``1 - w m_k(theta)``. They
+            are kept in the setup; `rebuild`, if there is one, is called next. Plain Python, not
+            compiled. None for a policy that cannot use them.
     """
 
     init: Callable[[Setup], State]

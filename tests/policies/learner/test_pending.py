@@ -150,11 +150,10 @@ def test_bad_weights_change_nothing(arms, weights, text):
 
 
 def test_a_policy_that_cannot_use_them_says_so():
-    shop = gb.demand.exponential([2.0, 3.0], cost=1.0, level=(0.02, 0.2))
     for policy, model in (
         (gb.WAGP(), gb.demand.linear_power([0.4, 0.6])),
         (gb.GridThompson(likelihood="beta"), DOSES),
-        (gb.IDS(), shop),
+        (gb.Elastic(drift=True), DOSES),
     ):
         learner = gb.Learner(policy, model, seed=0)
         name = type(policy).__name__
@@ -169,7 +168,8 @@ PRICES = [4.0, 5.0, 6.0, 7.0, 8.0]
 SHOP = gb.demand.exponential(PRICES, cost=2.0, domain=(0.2, 1.2))
 
 
-def test_late_sales_bias_a_learner_that_ignores_open_decisions():
+@pytest.mark.parametrize("policy", [gb.GridGreedy(cells=400), gb.Elastic()])
+def test_late_sales_bias_a_learner_that_ignores_open_decisions(policy):
     rng = np.random.default_rng(2)
     theta = 0.58  # 3 % at 6.0
     rates = SHOP.means(theta)
@@ -180,7 +180,7 @@ def test_late_sales_bias_a_learner_that_ignores_open_decisions():
     delays = np.where(sold, rng.geometric(1 / 151, n) - 1, window)
     ages = n - np.arange(n)
     known = np.minimum(delays, window) < ages
-    pending, ignoring = (gb.Learner(gb.GridGreedy(cells=400), SHOP, seed=1) for _ in range(2))
+    pending, ignoring = (gb.Learner(policy, SHOP, seed=1) for _ in range(2))
     for learner in (pending, ignoring):
         learner.update(arms[known], (sold & (delays <= window))[known].astype(float))
     chances = law.chance(ages[~known], arms[~known])
@@ -192,6 +192,120 @@ def test_late_sales_bias_a_learner_that_ignores_open_decisions():
     assert abs(pending.estimate - theta) < 4 * error
     # Without the open decisions sales are overrepresented, and demand looks higher.
     assert ignoring.estimate < theta - 4 * error
+
+
+# Policies whose posterior is computed from counts and sums: an open outcome is a part of a 0.
+
+LEVELS_AND_SLOPES = gb.demand.exponential(PRICES, cost=2.0, level=(0.02, 1.0))
+EXACT_CURVES = gb.Elastic(prior=(1.0,) + (0.0,) * 8, exception=0.0, caution=0.0)
+
+
+def rewards_and_open_outcomes(model, theta, seed=4):
+    """300 outcomes: sales that are known, zeros that are known, and open ones with weights."""
+    rng = np.random.default_rng(seed)
+    arms, weights = rng.integers(0, 5, 300), rng.random(300)
+    sold = rng.random(300) < model.means(np.array(theta))[arms]
+    is_open = ~(sold & (rng.random(300) < weights)) & (rng.random(300) < 0.8)
+    return arms, sold, weights, is_open
+
+
+def learner_of(policy, model, outcomes, **settings):
+    arms, sold, weights, is_open = outcomes
+    learner = gb.Learner(policy, model, seed=0, **settings)
+    learner.update(arms[~is_open], sold[~is_open].astype(float))
+    learner.set_pending(arms[is_open], weights[is_open])
+    return learner
+
+
+def exact_posterior(model, points, outcomes):
+    """Posterior mean and standard deviation from the exact likelihood at points of the domain."""
+    arms, sold, weights, is_open = outcomes
+    means = model.means(points)[:, arms]
+    known = np.where(sold, np.log(means), np.log1p(-means))
+    logs = np.where(is_open, np.log1p(-weights * means), known).sum(axis=1)
+    chances = np.exp(logs - logs.max())
+    chances = (chances / chances.sum())[:, None]
+    columns = points.reshape(len(points), -1)
+    mean = (chances * columns).sum(axis=0)
+    return mean, np.sqrt((chances * (columns - mean) ** 2).sum(axis=0))
+
+
+@pytest.mark.parametrize("theta", [0.35, 0.58])
+def test_elastic_with_exact_curves_has_the_exact_posterior_of_one_number(theta):
+    outcomes = rewards_and_open_outcomes(SHOP, theta)
+    low, high = SHOP.domain
+    points = low + (high - low) * (np.arange(4_000) + 0.5) / 4_000
+    (mean,), (deviation,) = exact_posterior(SHOP, points, outcomes)
+    # The prior of Elastic reaches beyond the domain, so the edge of the domain is kept away from.
+    assert low + 4 * deviation < mean < high - 4 * deviation
+    found = learner_of(EXACT_CURVES, SHOP, outcomes).estimate
+    assert abs(found - mean) < 0.1 * deviation
+
+
+@pytest.mark.parametrize("theta", [(0.9, 0.1), (0.5, 0.4)])
+@pytest.mark.parametrize("policy", [EXACT_CURVES, gb.IDS(), gb.GridThompson(), gb.GridGreedy()])
+@pytest.mark.filterwarnings("ignore:GridGreedy")
+def test_two_numbers_have_the_exact_posterior(policy, theta):
+    model = LEVELS_AND_SLOPES
+    outcomes = rewards_and_open_outcomes(model, theta)
+    middles = (np.arange(400) + 0.5) / 400
+    points = model.from_unit(np.stack(np.meshgrid(middles, middles), axis=-1).reshape(-1, 2))
+    mean, deviation = exact_posterior(model, points, outcomes)
+    found = np.array(list(learner_of(policy, model, outcomes).estimate.values()))
+    assert np.all(np.abs(found - mean) < 0.1 * deviation)
+
+
+PARTS_OF_A_ZERO = [
+    (gb.Elastic(), SHOP),
+    (gb.Elastic(), LEVELS_AND_SLOPES),
+    (gb.IDS(), LEVELS_AND_SLOPES),
+]
+
+
+@pytest.mark.parametrize(("policy", "model"), PARTS_OF_A_ZERO)
+def test_parts_of_a_zero_are_saved_and_removed_like_other_evidence(policy, model):
+    outcomes = rewards_and_open_outcomes(model, 0.4 if model is SHOP else (0.5, 0.2))
+    learner = learner_of(policy, model, outcomes)
+    twin = gb.Learner.restore(policy, model, json.loads(json.dumps(learner.state())))
+    assert twin.estimate == learner.estimate
+    arms, sold, _, is_open = outcomes
+    for number in range(60):  # the same decisions after rewards that were learned in between
+        arm = learner.select()
+        assert twin.select() == arm
+        for each in (learner, twin):
+            each.update(arm, float(number % 9 == 0))
+        twin = gb.Learner.restore(policy, model, json.loads(json.dumps(twin.state())))
+    assert twin.estimate == learner.estimate
+    # A weight of 1 is a zero. Without open outcomes the rewards alone count.
+    learner = learner_of(policy, model, outcomes)
+    learner.set_pending(arms[is_open], np.ones(is_open.sum()))
+    zeros = gb.Learner(policy, model, seed=0)
+    zeros.update(arms, np.where(is_open, 0.0, sold))
+    for found, expected in zip(numbers_of(learner), numbers_of(zeros), strict=True):
+        assert found == pytest.approx(expected, rel=1e-6)
+    learner.set_pending()
+    alone = gb.Learner(policy, model, seed=0)
+    alone.update(arms[~is_open], sold[~is_open].astype(float))
+    assert learner.estimate == alone.estimate
+
+
+def numbers_of(learner):
+    found = learner.estimate
+    return list(found.values()) if isinstance(found, dict) else [found]
+
+
+@pytest.mark.parametrize(("policy", "model"), PARTS_OF_A_ZERO)
+def test_compiled_learners_take_the_same_parts_of_a_zero(policy, model):
+    outcomes = rewards_and_open_outcomes(model, 0.4 if model is SHOP else (0.5, 0.2))
+    plain, compiled = (
+        learner_of(policy, model, outcomes, compiled=compiled) for compiled in (False, True)
+    )
+    for _ in range(40):
+        arm = plain.select()
+        assert compiled.select() == arm
+        for each in (plain, compiled):
+            each.update(arm, 0.0)
+    assert compiled.estimate == plain.estimate
 
 
 def test_a_ledger_learns_the_law_from_truncated_delays():

@@ -9,7 +9,7 @@ where v is the variance of the arm's rewards and the penalty is 9 nats for those
 posterior with the largest score decides. One that forgets decides only after better predictions.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from globalbandits.policies.elastic.stationary_rules import (
 from globalbandits.policies.shared.gittins import largest_of
 from globalbandits.policies.shared.refits import next_fit
 from globalbandits.policies.shared.worth import choose_largest, choose_offered
-from globalbandits.statistics import Statistics, count
+from globalbandits.statistics import Statistics, count, no_weighted_statistics
 
 WINDOW_ROUNDS = (0.0, 1000.0, 200.0)  # W of each posterior; 0 never forgets
 SCORE_ROUNDS = 1000.0  # window of a score
@@ -53,13 +53,6 @@ class State(NamedTuple):
     fast: View
     scores: FloatArray  # (3,)
     deciding: IntArray  # (1,) position of the view that decides
-
-
-def no_weighted_statistics(n_arms: int) -> Statistics:
-    """Return empty statistics whose counts may become fractions."""
-    counts: Any = np.zeros(n_arms)
-    total: Any = np.zeros(1)
-    return Statistics(counts, np.zeros(n_arms), np.zeros(n_arms), total)
 
 
 def init(setup: Setup) -> State:

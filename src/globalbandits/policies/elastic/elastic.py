@@ -31,6 +31,7 @@ from globalbandits.policies.elastic.stationary_rules import (
 )
 from globalbandits.policies.shared.index import select_largest, select_largest_among
 from globalbandits.policies.shared.noise_variance import DIFFERENT_ARMS
+from globalbandits.policies.shared.open_outcomes import no_open_outcomes, pend_open_outcomes
 from globalbandits.policies.shared.ridge_posterior import require_few_numbers
 from globalbandits.policies.shared.worth import unit_scale
 from globalbandits.statistics import Statistics
@@ -59,6 +60,7 @@ _STATIONARY_RULES = Rules(
     ("fitted", "renewed"),
     resume,
     select_among=select_largest_among,
+    pend=pend_open_outcomes,
 )
 _DRIFTING_RULES = Rules(
     drift_rules.init,
@@ -214,6 +216,7 @@ class Elastic(Policy):
             horizon=float(self.horizon or 0),
             eagerness=SHORTEST_GAME_BONUS + (1.0 - SHORTEST_GAME_BONUS) * share,
             proved=self.proved,
+            open=no_open_outcomes(model.n_arms),
         )
 
     def reason(self, setup: Any, stats: Statistics, state: Any) -> str:

@@ -12,24 +12,33 @@ from globalbandits._types import FloatArray
 from globalbandits.model.vector_tables import VectorTables
 from globalbandits.policies.base import Rules
 from globalbandits.policies.elastic.arm_index import update_index
-from globalbandits.policies.elastic.curve_posterior import guess_means
 from globalbandits.policies.elastic.several_posterior import (
     SeveralFit,
     SeveralPrior,
     fit_several,
     no_several_fit,
 )
-from globalbandits.policies.elastic.stationary_rules import set_horizons, update_index_if_old
+from globalbandits.policies.elastic.stationary_rules import (
+    guess_from_all,
+    learn_arm,
+    set_horizons,
+    update_index_if_old,
+)
 from globalbandits.policies.shared.index import select_largest, select_largest_among
 from globalbandits.policies.shared.noise_variance import (
     Noise,
     Pooling,
     learn_noise,
     no_noise,
-    update_variance,
 )
+from globalbandits.policies.shared.open_outcomes import OpenOutcomes, pend_open_outcomes
 from globalbandits.policies.shared.refits import may_be_renewals, next_fit
-from globalbandits.statistics import Statistics, assign, no_statistics
+from globalbandits.statistics import (
+    Statistics,
+    assign,
+    no_statistics,
+    no_weighted_statistics,
+)
 
 # The number of rewards grows by this factor from one fit to the next.
 FIT_GROWTH = 1.1
@@ -47,6 +56,7 @@ class Setup(NamedTuple):
     horizon: float
     eagerness: float
     proved: bool
+    open: OpenOutcomes
 
 
 class State(NamedTuple):
@@ -54,6 +64,7 @@ class State(NamedTuple):
 
     fitted: Statistics
     renewed: Statistics
+    known: Statistics
     due: FloatArray
     horizons: FloatArray
     shares: FloatArray
@@ -69,6 +80,7 @@ def init(setup: Setup) -> State:
     state = State(
         fitted=no_statistics(n),
         renewed=no_statistics(n),
+        known=no_weighted_statistics(n),
         due=np.zeros(1),
         horizons=np.zeros(3),
         shares=np.ones(setup.tables.n_contexts),
@@ -95,28 +107,27 @@ def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
     assign(state.renewed, stats)
     refit(setup, state)
     for arm in range(stats.counts.shape[0]):
-        update_index(setup, stats, state, arm)
+        update_index(setup, state.known, state, arm)
 
 
 def refit(setup: Setup, state: State) -> None:
     """Recompute everything except the indices from the statistics of the last fit."""
-    fitted = state.fitted
-    state.due[0] = next_fit(fitted.total[0], FIT_GROWTH)
-    guess_means(setup.prior, fitted, state.noise, state.fit.sketch)
-    learn_noise(fitted, state.noise, setup.pooling)
-    fit_several(setup.prior, setup.exception, fitted, state.noise, state.fit)
-    set_horizons(setup, state, float(fitted.total[0]))
+    n_rewards = state.fitted.total[0]
+    state.due[0] = next_fit(n_rewards, FIT_GROWTH)
+    guess_from_all(setup, state)
+    known = state.known
+    learn_noise(known, state.noise, setup.pooling)
+    fit_several(setup.prior, setup.exception, known, state.noise, state.fit)
+    set_horizons(setup, state, float(n_rewards))
 
 
 def resume(setup: Setup, stats: Statistics, state: State) -> bool:
     """Repeat the last fit, then compute the indices from the rewards they were computed from."""
-    renewed = state.renewed
-    if not may_be_renewals(state.fitted, renewed, stats, FIT_GROWTH):
+    if not may_be_renewals(state.fitted, state.renewed, stats, FIT_GROWTH):
         return False
     refit(setup, state)
     for arm in range(stats.counts.shape[0]):
-        update_variance(renewed, state.noise, setup.pooling, arm)
-        update_index(setup, renewed, state, arm)
+        learn_arm(setup, state, arm)
     return True
 
 
@@ -151,4 +162,5 @@ RULES = Rules(
     resume,
     numbers,
     select_among=select_largest_among,
+    pend=pend_open_outcomes,
 )

@@ -27,11 +27,25 @@ from globalbandits.policies.shared.noise_variance import (
     no_noise,
     update_variance,
 )
-from globalbandits.policies.shared.refits import is_old, may_be_renewals, next_fit, note_renewal
-from globalbandits.statistics import Statistics, assign, no_statistics
+from globalbandits.policies.shared.open_outcomes import (
+    OpenOutcomes,
+    add_zeros,
+    zeros_at,
+)
+from globalbandits.policies.shared.refits import is_old, may_be_renewals, next_fit
+from globalbandits.statistics import (
+    Statistics,
+    assign,
+    assign_arm,
+    no_statistics,
+    no_weighted_statistics,
+)
 
 # The number of rewards grows by this factor from one fit to the next.
 FIT_GROWTH = 1.07
+
+# Guesses of the arms' means from which the zeros of open outcomes are computed.
+N_GUESSES_WITH_OPEN = 3
 
 # Without a horizon, tests of single arms look ahead PIVOT * (t / PIVOT)**AHEAD rounds up to
 # t = PIVOT, and t rounds from then on. Looking further than t at first finds a wrong arm sooner.
@@ -50,6 +64,7 @@ class Setup(NamedTuple):
     horizon: float  # 0 if it is not known
     eagerness: float  # factor of an index's bonus, below 1 in short games
     proved: bool
+    open: OpenOutcomes
 
 
 class Posterior(NamedTuple):
@@ -57,6 +72,7 @@ class Posterior(NamedTuple):
 
     fitted: Statistics
     renewed: Statistics  # each arm's rewards when its index was computed
+    known: Statistics  # the rewards of `renewed` and the open outcomes, which are parts of a 0
     due: FloatArray  # (1,) the number of rewards at which the next fit is due
     horizons: FloatArray  # (3,) rounds the indices and the tests look ahead, and rounds so far
     shares: FloatArray  # (n_contexts,) of the rounds in which each context came
@@ -72,6 +88,7 @@ def no_posterior(setup: Setup, fitted: Statistics, renewed: Statistics) -> Poste
     return Posterior(
         fitted=fitted,
         renewed=renewed,
+        known=no_weighted_statistics(n),
         due=np.zeros(1),
         horizons=np.zeros(3),
         shares=np.ones(setup.tables.n_contexts),
@@ -101,9 +118,20 @@ def update(setup: Setup, stats: Statistics, state: Posterior, arm: int, reward: 
 def update_index_if_old(setup: base.Setup, stats: Statistics, state: base.State, arm: int) -> None:
     """Update the index of a played arm if it has 1 % more rewards than at the last update."""
     if is_old(state.renewed.counts[arm], stats.counts[arm]):
-        note_renewal(state.renewed, stats, arm)
-        update_variance(state.renewed, state.noise, setup.pooling, arm)
-        update_index(setup, state.renewed, state, arm)
+        assign_arm(state.renewed, stats, arm)
+        learn_arm(setup, state, arm)
+
+
+def learn_arm(setup: base.Setup, state: base.State, arm: int) -> None:
+    """Update variance and index of an arm from its rewards at the last renewal."""
+    known = state.known
+    assign_arm(known, state.renewed, arm)
+    if setup.open.weight[0] > 0.0:
+        zeros = zeros_at(setup.open.same_slope, arm, state.fit.sketch.means[arm])
+        known.counts[arm] += zeros
+        known.total[0] += zeros
+    update_variance(known, state.noise, setup.pooling, arm)
+    update_index(setup, known, state, arm)
 
 
 def rebuild(setup: Setup, stats: Statistics, state: Posterior) -> None:
@@ -118,31 +146,48 @@ def fit_all(setup: Setup, stats: Statistics, state: Posterior, rounds: float) ->
     assign(state.renewed, stats)
     refit(setup, state, rounds)
     for arm in range(stats.counts.shape[0]):
-        update_index(setup, stats, state, arm)
+        update_index(setup, state.known, state, arm)
 
 
 def refit(setup: Setup, state: Posterior, rounds: float) -> None:
     """Recompute everything except the indices from the statistics of the last fit."""
-    fitted = state.fitted
-    guess_means(setup.prior, fitted, state.noise, state.fit.sketch)
-    learn_noise(fitted, state.noise, setup.pooling)
-    fit_errors(setup.prior, setup.exception, fitted, state.noise, state.fit)
+    guess_from_all(setup, state)
+    known = state.known
+    learn_noise(known, state.noise, setup.pooling)
+    fit_errors(setup.prior, setup.exception, known, state.noise, state.fit)
     set_horizons(setup, state, rounds)
+
+
+def guess_from_all(setup: base.Setup, state: base.State) -> None:
+    """Guess the arms' means from the rewards of the last fit and from open outcomes."""
+    known, sketch, outcomes = state.known, state.fit.sketch, setup.open
+    assign(known, state.fitted)
+    if outcomes.weight[0] == 0.0:
+        guess_means(setup.prior, known, state.noise, sketch)
+        return
+    # How many zeros an open outcome counts as depends on the mean, which depends on the zeros.
+    sketch.means[:] = 0.0
+    for _ in range(N_GUESSES_WITH_OPEN):
+        add_zeros(outcomes, sketch.means, known)
+        guess_means(setup.prior, known, state.noise, sketch)
+        assign(known, state.fitted)
+    add_zeros(outcomes, sketch.means, known)
 
 
 def set_horizons(setup: base.Setup, state: base.State, rounds: float) -> None:
     """Set how far indices and tests look ahead after this number of rounds, in each context."""
-    set_shares(state.fitted, state.shares)
-    total = float(state.fitted.total[0])
+    set_shares(state.known, state.shares)
+    total = float(state.known.total[0])
+    n_rewards = float(state.fitted.total[0])
     state.horizons[0] = total + 1.0
     state.horizons[2] = total + 1.0
     state.horizons[1] = max(
         total + 1.0, PIVOT_ROUNDS * math.pow((total + 1.0) / PIVOT_ROUNDS, AHEAD_EXPONENT)
     )
     if setup.horizon > 0.0:
-        left = max(1.0, setup.horizon - rounds)
+        left = max(1.0, setup.horizon - (rounds + (total - n_rewards)))
         state.horizons[0] = min(total + 1.0, left)
-        state.horizons[1] = left if total == rounds else min(state.horizons[1], left)
+        state.horizons[1] = left if n_rewards == rounds else min(state.horizons[1], left)
 
 
 def set_shares(stats: Statistics, shares: FloatArray) -> None:
@@ -164,14 +209,12 @@ def set_shares(stats: Statistics, shares: FloatArray) -> None:
 
 def resume(setup: Setup, stats: Statistics, state: Posterior) -> bool:
     """Repeat the last fit, then compute the indices from the rewards they were computed from."""
-    renewed = state.renewed
-    if not may_be_renewals(state.fitted, renewed, stats, FIT_GROWTH):
+    if not may_be_renewals(state.fitted, state.renewed, stats, FIT_GROWTH):
         return False
     refit(setup, state, float(state.fitted.total[0]))
     state.due[0] = next_fit(state.fitted.total[0], FIT_GROWTH)
     for arm in range(stats.counts.shape[0]):
-        update_variance(renewed, state.noise, setup.pooling, arm)
-        update_index(setup, renewed, state, arm)
+        learn_arm(setup, state, arm)
     return True
 
 

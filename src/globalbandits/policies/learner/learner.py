@@ -524,9 +524,9 @@ class Learner:
             context: the context of the decisions, or a sequence of the same length.
 
         Raises:
-            PolicyError: if the policy cannot use them. DoseEscalation and the grid policies with
-                Bernoulli likelihood can: GridGreedy, GridPlugIn, GridThompson and IDS, also inside
-                Limited and Hold.
+            PolicyError: if the policy cannot use them. Elastic without a drift, DoseEscalation and
+                the grid policies with Bernoulli likelihood can (GridGreedy, GridPlugIn,
+                GridThompson and IDS), also inside Limited and Hold.
         """
         pairs = as_pending(arms, weights, self._model.n_arms)
         firsts = self._first_cells(context, len(pairs)) if pairs else []
@@ -536,18 +536,18 @@ class Learner:
             self._version += 1
 
     def _pend(self, pairs: list[tuple[int, float]]) -> None:
+        if not pairs and not self._pending:
+            return
         if self._rules.pend is None:
-            if not pairs:
-                return
             raise PolicyError(
-                "policy must be DoseEscalation, or a grid policy for one unknown number with "
-                "Bernoulli likelihood, to use pending outcomes (GridGreedy, GridPlugIn, "
-                "GridThompson, IDS), got "
-                f"{self._policy.label}"
+                "policy must be Elastic without a drift, DoseEscalation, or a grid policy with "
+                "Bernoulli likelihood (GridGreedy, GridPlugIn, GridThompson, IDS) to use pending "
+                f"outcomes, got {self._policy.label}"
             )
         arms = np.array([arm for arm, _ in pairs], np.int64)
         weights = np.array([weight for _, weight in pairs], np.float64)
         self._rules.pend(self._setup, self._stats, self._state, arms, weights)
+        self._calls.rebuild()
         self._pending = pairs
 
     @property
@@ -618,7 +618,7 @@ class Learner:
                     assert place is not None
                     self._record.remove(place)
             if rebuild is not None:
-                rebuild(self._setup, self._stats, self._state)
+                self._calls.rebuild()
             else:
                 self._replay()
             self._version += len(units)
@@ -1028,9 +1028,11 @@ def require_generator(rng: object) -> None:
 # The calls of a policy's rules. Compiled code has one entry point for decisions and rewards, so
 # that a learner needs one compiled function.
 
-# Given in place of an arm: ask for a decision, or for a fit to all rewards.
+# Given in place of an arm: ask for a decision, or for a fit of `Live.latest` or `Live.state` to all
+# rewards.
 CHOOSE = -1
 REFIT = -2
+REBUILD = -3
 
 
 class Live(NamedTuple):
@@ -1051,12 +1053,12 @@ def live_loop(rules: Rules) -> Callable[[Live, int, float], int]:
     fits_on_schedule, rebuild = _fits_on_schedule(rules), rules.rebuild or _rebuild_nothing
 
     def live(learner: Live, arm: int, reward: float) -> int:
-        """Learn a reward on the unit scale, or do what CHOOSE and REFIT ask for."""
+        """Learn a reward on the unit scale, or do what CHOOSE, REFIT and REBUILD ask for."""
         setup, stats, state = learner.setup, learner.stats, learner.state
         if arm == CHOOSE:
             return int(select(setup, stats, state, learner.rng))
-        if fits_on_schedule and arm == REFIT:
-            rebuild(setup, stats, learner.latest)
+        if fits_on_schedule and arm <= REFIT:
+            rebuild(setup, stats, learner.latest if arm == REFIT else state)
             return arm
         count(stats, arm, reward)
         update(setup, stats, state, arm, reward)
@@ -1203,6 +1205,16 @@ class Calls:
         count(stats, arm, unit)
         self._rules.update(setup, stats, state, arm, unit)
         self._evidence.note(arm, unit)
+
+    def rebuild(self) -> None:
+        """Derive the state from the statistics again, if the policy can."""
+        if self._rules.rebuild is None:
+            return
+        if self._call is not None and _fits_on_schedule(self._rules):
+            self._call(REBUILD, 0.0)
+        else:
+            setup, stats, state, *_ = self._live
+            self._rules.rebuild(setup, stats, state)
 
     def latest(self, version: int) -> State:
         """Return the state after a fit to all rewards, which change with the version."""

@@ -52,14 +52,6 @@ def is_old(n_renewed: int, n_rewards: int) -> bool:
     return n_rewards >= _RENEWAL_GROWTH * n_renewed
 
 
-def note_renewal(renewed: Statistics, stats: Statistics, arm: int) -> None:
-    """Copy one arm's statistics at its update."""
-    renewed.total[0] += stats.counts[arm] - renewed.counts[arm]
-    renewed.counts[arm] = stats.counts[arm]
-    renewed.sums[arm] = stats.sums[arm]
-    renewed.squares[arm] = stats.squares[arm]
-
-
 def may_be_renewals(
     fitted: Statistics, renewed: Statistics, stats: Statistics, growth: float
 ) -> bool:

@@ -19,6 +19,12 @@ from globalbandits.model import VectorModel
 from globalbandits.model.vector.prior import NormalPrior
 from globalbandits.model.vector_tables import VectorTables
 from globalbandits.policies.shared.divergence import negative_entropy
+from globalbandits.policies.shared.open_outcomes import (
+    OpenOutcomes,
+    add_zeros,
+    no_open_outcomes,
+    zeros_at,
+)
 from globalbandits.policies.shared.refits import may_be_last_fit, next_fit
 from globalbandits.policies.shared.ridge_grid import (
     N_SHEETS,
@@ -37,11 +43,18 @@ from globalbandits.policies.shared.ridge_grid import (
     slopes_at,
 )
 from globalbandits.policies.shared.worth import worth_of
-from globalbandits.statistics import Statistics, assign, no_statistics
+from globalbandits.statistics import (
+    Statistics,
+    assign,
+    no_statistics,
+    no_weighted_statistics,
+)
 
 N_SLICES, N_INNER = 31, 9
 N_SLICES_OF_SHEET, N_INNER_OF_SHEET = 17, 7  # with three unknown numbers
 N_ACROSS, N_ALONG = 4, 2  # pieces of the part of the square that a point represents
+# Passes in which the points and the zeros of open outcomes follow from each other.
+N_GUESSES_WITH_OPEN = 2
 # The number of rewards grows by this factor from one fit to the next.
 FIT_GROWTH = 1.1
 
@@ -51,6 +64,7 @@ class Setup(NamedTuple):
 
     tables: VectorTables
     box: Box
+    open: OpenOutcomes
 
 
 class Posterior(NamedTuple):
@@ -69,6 +83,8 @@ class Posterior(NamedTuple):
     logs: FloatArray  # (max_points,)
     weights: FloatArray  # (max_points,) not normalised
     mass: FloatArray  # (1,) sum of the weights
+    known: Statistics  # the rewards of the last fit and the open outcomes, which are parts of a 0
+    arm_means: FloatArray  # (n_arms,) scratch array: posterior means, if outcomes are open
 
 
 class State(NamedTuple):
@@ -108,7 +124,7 @@ def build(model: VectorModel, prior: Sequence[Any] | None = None) -> Setup:
         n_inner=N_INNER_OF_SHEET if in_sheets else N_INNER,
         prior=unit_prior(model, prior),
     )
-    return Setup(model.tables, box)
+    return Setup(model.tables, box, no_open_outcomes(model.n_arms))
 
 
 def unit_prior(model: VectorModel, pairs: Sequence[Any] | None = None) -> UnitPrior:
@@ -170,6 +186,8 @@ def no_posterior(setup: Any) -> Posterior:
         logs=np.zeros(most),
         weights=np.zeros(most),
         mass=np.zeros(1),
+        known=no_weighted_statistics(n_arms),
+        arm_means=np.zeros(n_arms),
     )
 
 
@@ -209,17 +227,34 @@ def fit(setup: Setup, state: State) -> None:
     """Lay the points for the statistics of the last fit."""
     fitted, posterior = state.fitted, state.posterior
     state.due[0] = next_fit(fitted.total[0], FIT_GROWTH)
-    density = posterior.density
-    for arm in range(fitted.counts.shape[0]):
-        count = float(fitted.counts[arm])
+    outcomes, known, means = setup.open, posterior.known, posterior.arm_means
+    assign(known, fitted)
+    if outcomes.weight[0] > 0.0:
+        # How many zeros an open outcome counts as depends on the mean, which depends on the zeros.
+        means[:] = 0.0
+        for _ in range(N_GUESSES_WITH_OPEN):
+            add_zeros(outcomes, means, known)
+            set_density(known, posterior.density)
+            lay_points(setup, posterior)
+            weigh(setup, fitted, posterior)
+            average_means(posterior, means)
+            assign(known, fitted)
+        add_zeros(outcomes, means, known)
+    set_density(known, posterior.density)
+    lay_points(setup, posterior)
+
+
+def set_density(known: Statistics, density: Density) -> None:
+    """Set the density from which the points are laid to the likelihood of statistics."""
+    for arm in range(known.counts.shape[0]):
+        count = float(known.counts[arm])
         density.weights[arm] = count
         density.own[arm] = 0.0
         density.entropies[arm] = 0.0
         density.odds[arm] = NEVER
         if count > 0.0:
-            density.own[arm] = fitted.sums[arm] / count
+            density.own[arm] = known.sums[arm] / count
             density.entropies[arm] = negative_entropy(density.own[arm])
-    lay_points(setup, posterior)
 
 
 def lay_points(setup: Any, posterior: Posterior) -> None:
@@ -307,10 +342,14 @@ def weigh(setup: Setup, stats: Statistics, posterior: Posterior) -> None:
         logs[point] = posterior.starts[point]
     for arm in range(stats.counts.shape[0]):
         count, total = float(stats.counts[arm]), stats.sums[arm]
+        odds, rests = posterior.odds[arm], posterior.rests[arm]
         if count > 0.0:
-            odds, rests = posterior.odds[arm], posterior.rests[arm]
             for point in range(n_points):
                 logs[point] += total * odds[point] + count * rests[point]
+        if setup.open.weight[0] > 0.0:
+            zeros = setup.open.same_likelihood
+            for point in range(n_points):
+                logs[point] += zeros_at(zeros, arm, grid.means[point, arm]) * rests[point]
     top = -math.inf
     for point in range(n_points):
         top = max(top, logs[point])
@@ -330,6 +369,19 @@ def average_worths(posterior: Posterior, values: FloatArray) -> None:
     for point in range(posterior.grid.n_points[0]):
         for arm in range(n_arms):
             values[arm] += weights[point] * worths[point, arm]
+    for arm in range(n_arms):
+        values[arm] /= posterior.mass[0]
+
+
+def average_means(posterior: Posterior, values: FloatArray) -> None:
+    """Compute the posterior means of the arms' mean rewards, on the unit scale."""
+    weights, means = posterior.weights, posterior.grid.means
+    n_arms = values.shape[0]
+    for arm in range(n_arms):
+        values[arm] = 0.0
+    for point in range(posterior.grid.n_points[0]):
+        for arm in range(n_arms):
+            values[arm] += weights[point] * means[point, arm]
     for arm in range(n_arms):
         values[arm] /= posterior.mass[0]
 
@@ -377,13 +429,6 @@ def numbers(
         length = tables.high[axis] - tables.low[axis]
         means[axis] = tables.low[axis] + length * mean
         deviations[axis] = length * math.sqrt(square / mass)
-
-
-def arm_means(posterior: Posterior) -> FloatArray:
-    """Return the posterior mean of each arm's mean reward, on the unit scale. Not compiled."""
-    n = int(posterior.grid.n_points[0])
-    weights = posterior.weights[:n]
-    return np.asarray(weights @ posterior.grid.means[:n] / weights.sum())
 
 
 def probabilities_of_best(posterior: Posterior) -> FloatArray:

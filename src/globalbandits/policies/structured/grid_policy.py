@@ -23,6 +23,7 @@ from globalbandits.policies.shared.grid import estimate as estimate_parameter
 from globalbandits.policies.shared.grid import rebuild as rebuild_posterior
 from globalbandits.policies.shared.grid import resume as resume_posterior
 from globalbandits.policies.shared.grid import update as update_posterior
+from globalbandits.policies.shared.open_outcomes import pend_open_outcomes
 from globalbandits.statistics import Statistics
 
 
@@ -58,7 +59,6 @@ def variants_of(
         setup: Any, stats: Statistics, state: Any, arms: IntArray, weights: FloatArray
     ) -> None:
         grid.await_outcomes(grid_of(setup), arms, weights)
-        rebuild(setup, stats, state)
 
     return Variants(
         beta=Rules(init, select, update, estimate, resume=resume, select_among=select_among),
@@ -100,6 +100,7 @@ def several_numbers(
         resume,
         ridge_posterior.numbers,
         select_among=select_among,
+        pend=pend_open_outcomes,
     )
 
 

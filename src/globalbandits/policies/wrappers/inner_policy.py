@@ -115,9 +115,11 @@ def passed_on(inner: Rules) -> dict[str, Any]:
     def pend(
         setup: Setup, stats: Statistics, state: State, arms: IntArray, weights: FloatArray
     ) -> None:
-        """Replace the outcomes that the inner policy awaits."""
+        """Replace the outcomes that the inner policy awaits, and let it learn from them."""
         assert inner_pend is not None
         inner_pend(setup.inner, stats, state.inner, arms, weights)
+        if inner.rebuild is not None:
+            inner.rebuild(setup.inner, stats, state.inner)
 
     return {
         "estimate": estimate,

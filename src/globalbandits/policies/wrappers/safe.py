@@ -36,7 +36,7 @@ from globalbandits.policies.shared.noise_variance import (
     no_noise,
     update_variance,
 )
-from globalbandits.policies.shared.refits import is_old, may_be_renewals, next_fit, note_renewal
+from globalbandits.policies.shared.refits import is_old, may_be_renewals, next_fit
 from globalbandits.policies.shared.worth import unit_scale, worth_within
 from globalbandits.policies.wrappers.inner_policy import (
     WrapperPolicy,
@@ -44,7 +44,7 @@ from globalbandits.policies.wrappers.inner_policy import (
     moved_twice,
     resume_inside,
 )
-from globalbandits.statistics import Statistics, assign, no_statistics
+from globalbandits.statistics import Statistics, assign, assign_arm, no_statistics
 
 # The number of rewards grows by this factor from one update of all bounds to the next.
 RENEWAL_GROWTH = 1.07
@@ -125,7 +125,7 @@ def secure(inner: Rules) -> Rules:
         if stats.total[0] >= state.due[0]:
             update_all_bounds(setup, stats, state)
         elif is_old(state.renewed.counts[arm], stats.counts[arm]):
-            note_renewal(state.renewed, stats, arm)
+            assign_arm(state.renewed, stats, arm)
             update_bounds(setup, state, arm)
             state.highest[0] = largest_of(state.floors)
 

@@ -155,7 +155,7 @@ class Settings:
         self.delay_law.parameters(model.n_arms)  # type: ignore[union-attr]
         rules = policy.rules_of(policy.setup(cells_of(model)))
         rule = (
-            "come with DoseEscalation, or a grid policy for one unknown number with Bernoulli "
+            "come with Elastic without a drift, DoseEscalation, or a grid policy with Bernoulli "
             "likelihood (GridGreedy, GridPlugIn, GridThompson, IDS)"
         )
         require(rules.pend is not None, "delay", rule, policy.label, ServiceError)
