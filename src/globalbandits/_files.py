@@ -16,7 +16,7 @@ from pathlib import Path
 
 # Where processes cannot be checked, a temporary file of this age counts as abandoned.
 _ABANDONED_SECONDS = 86_400.0
-_LONGEST_SUFFIX = 20
+_MAX_SUFFIX_CHARACTERS = 20
 _NAME = re.compile(r"\.globalbandits-([0-9a-f]{8})-(\d{1,10})-[0-9a-f]{16}(\..*)?")
 
 
@@ -73,7 +73,7 @@ def _mode_of(target: Path) -> int | None:
 
 def _make_temporary(target: Path, mode: int | None) -> Path:
     """Create an empty temporary file in the target's folder, no more accessible than the target."""
-    suffix = target.suffix if len(target.suffix) <= _LONGEST_SUFFIX else ""
+    suffix = target.suffix if len(target.suffix) <= _MAX_SUFFIX_CHARACTERS else ""
     name = f".globalbandits-{_machine()}-{os.getpid()}-{secrets.token_hex(8)}{suffix}"
     temporary = target.with_name(name)
     # Readable by its owner even if the target is not, so that the block can write to it.

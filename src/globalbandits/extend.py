@@ -15,7 +15,7 @@ from globalbandits._registry import register
 from globalbandits.environments.bias import Bias
 from globalbandits.environments.delay import Delay, DelayRules
 from globalbandits.environments.drift import Drift, DriftRules
-from globalbandits.environments.noise import Noise, NoiseRules
+from globalbandits.environments.noises.noise import Noise, NoiseRules
 from globalbandits.errors import ModelError, PolicyError, ScenarioError, StoreError
 from globalbandits.model.reward_model import RewardModel
 from globalbandits.model.tables import (
@@ -109,7 +109,7 @@ __all__ = [
     "worth_within",
 ]
 
-# Loaded when first used: writing a policy needs neither a store nor the simulator.
+# Loaded on first use, because an author of a policy may need neither a store nor the simulator.
 _LAZY = {
     "Store": "globalbandits.service.stores",
     "Transaction": "globalbandits.service.stores",

@@ -11,8 +11,8 @@ import pytest
 import globalbandits as gb
 from globalbandits.cli import main
 from globalbandits.service.log import Log
-from globalbandits.service.log.retention import prune
-from globalbandits.service.log.transfer import export_lines
+from globalbandits.service.log.archive.retention import prune
+from globalbandits.service.log.archive.transfer import export_lines
 from globalbandits.service.stores import SQLiteStore
 
 PRICES = [2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]

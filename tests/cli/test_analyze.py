@@ -10,7 +10,7 @@ import pytest
 
 import globalbandits as gb
 from globalbandits.cli import main
-from globalbandits.cli.analyze import analyze
+from globalbandits.cli.commands.analyze import analyze
 
 PRICING = ["analyze", "--model", "linear-power", "--arms", "0.4:0.95:0.05"]
 

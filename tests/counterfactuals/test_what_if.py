@@ -217,7 +217,7 @@ def test_a_market_that_has_moved_is_refused():
         rewards=np.concatenate([before.rewards, after.rewards]),
     )
     with pytest.raises(
-        EvidenceError, match="log must be of a market that stays, got a drift alarm"
+        EvidenceError, match="log must be of a market without drift, got a drift alarm"
     ):
         gb.what_if(log, POLICIES)
 

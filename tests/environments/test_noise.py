@@ -15,7 +15,7 @@ from globalbandits.environments import (
     ScaledCoinNoise,
     TruncatedNormalNoise,
 )
-from globalbandits.environments.truncated_normal import hazard_excess, normal_upper_quantile
+from globalbandits.environments.noises.truncated_normal import hazard_excess, normal_upper_quantile
 from globalbandits.errors import ScenarioError
 from globalbandits.model import RewardModel
 

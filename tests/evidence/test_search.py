@@ -171,7 +171,7 @@ def test_first_cells_cover_the_domain_and_are_fine_near_the_truth():
 
 def test_a_search_that_gives_up_loses_precision_and_not_validity(monkeypatch):
     process = Valleys((0.3, 4.0, 1e4), (0.7123457, 1.0, 1e6))
-    monkeypatch.setattr("globalbandits.evidence.search._MOST_CELLS", 3)
+    monkeypatch.setattr("globalbandits.evidence.search._MAX_OPEN_CELLS", 3)
     certified, value, _ = find_infimum(process, np.linspace(0, 1, 9))
     assert certified <= 1.0 <= value
     hull = find_hull(process, 4.5, np.linspace(0, 1, 9))

@@ -65,7 +65,7 @@ def test_an_interrupted_simulation_interrupts(world, monkeypatch):
     def interrupted(*args, runs, **options):
         return real(*args, runs=runs - 1, **options)
 
-    monkeypatch.setattr("globalbandits.simulation.simulate", interrupted)
+    monkeypatch.setattr("globalbandits.lab.paper.batches.simulate", interrupted)
     with pytest.raises(KeyboardInterrupt):
         gather(world, {"ucb": gb.UCB1()}, Size(runs=5, horizon=20, seed=0))
 

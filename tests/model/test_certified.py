@@ -37,7 +37,7 @@ def test_curves_that_cross_too_often_are_refused_with_a_place():
         with_line(wave)
     # Among many smooth arms it can be tabulated, but its regions cannot be followed.
     others = [lambda t, k=k: 0.001 * k + 0.1 * t for k in range(40)]
-    message = r"arms must change places seldom enough to find all regions, fails near theta = "
+    message = r"arms must change ranks rarely enough to find all regions, fails near theta = "
     with pytest.raises(ModelError, match=message):
         gb.RewardModel.from_functions([*others, lambda t: 0.2 + 0.3 * t, wave])
 

@@ -18,8 +18,8 @@ from globalbandits.model.catalogue.names import (
     parameters_of,
 )
 from globalbandits.model.files import (
-    LARGEST_JSON,
-    LARGEST_TOML,
+    MAX_JSON_BYTES,
+    MAX_TOML_BYTES,
 )
 
 N_FUZZ = int(os.environ.get("GLOBALBANDITS_FUZZ", "0")) // 50 or 80
@@ -256,7 +256,7 @@ def test_python_functions_have_no_description_but_a_way_out(tmp_path, monkeypatc
     odd = gb.RewardModel("theta", [(1, 2)])
     with pytest.raises(ModelError, match=r"arms must be numbers or texts to be described, got \(1"):
         odd.to_dict()
-    monkeypatch.setattr("globalbandits.model.description.MOST_ARMS", 2)
+    monkeypatch.setattr("globalbandits.model.description.MAX_ARMS", 2)
     with pytest.raises(ModelError, match="arms must be at most 2 to be described, got 3"):
         gb.demand.linear([0.1, 0.5, 0.9]).to_dict()
 
@@ -270,8 +270,8 @@ def test_python_functions_have_no_description_but_a_way_out(tmp_path, monkeypatc
         ("a.json", "[" * 100_000, r"a\.json must not be nested that deep"),
         ("a.json", '{"arms": [' + "9" * 5000 + "]}", r"a\.json must be JSON: Exceeds the limit"),
         ("a.json", "\udcff", r"a\.json must be JSON: .*utf-8"),
-        ("a.json", " " * (LARGEST_JSON + 1), "a.json must have at most 8,000,000 bytes"),
-        ("a.toml", " " * (LARGEST_TOML + 1), "a.toml must have at most 1,000,000 bytes"),
+        ("a.json", " " * (MAX_JSON_BYTES + 1), "a.json must have at most 8,000,000 bytes"),
+        ("a.toml", " " * (MAX_TOML_BYTES + 1), "a.toml must have at most 1,000,000 bytes"),
         ("a.toml", "mean = ", r"a\.toml must be TOML: "),
         ("a.toml", "mean = 'theta'\narms = [1]\ndomain = [1, 0]", r"a\.toml: domain must have low"),
         ("a.yaml", "x", r"a model file must end in \.json or \.toml, got .*a\.yaml"),

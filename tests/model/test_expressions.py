@@ -13,8 +13,8 @@ from globalbandits.errors import ModelError
 from globalbandits.model.formulas import Expression
 from globalbandits.model.formulas.evaluation import FUNCTIONS
 from globalbandits.model.formulas.parser import (
-    LONGEST,
-    MOST_STEPS,
+    MAX_CHARACTERS,
+    MAX_STEPS,
 )
 
 N_FUZZ = int(os.environ.get("GLOBALBANDITS_FUZZ", "400"))
@@ -219,8 +219,8 @@ def _grown(source, depth):
 
 
 def test_the_limits_are_the_stated_ones():
-    Expression("theta" + "+theta" * ((MOST_STEPS - 1) // 5))
-    Expression("theta" + " " * (LONGEST - 5))
+    Expression("theta" + "+theta" * ((MAX_STEPS - 1) // 5))
+    Expression("theta" + " " * (MAX_CHARACTERS - 5))
 
 
 def test_models_take_formulas_and_pickle():

@@ -10,11 +10,11 @@ from globalbandits.errors import GlobalBanditsError
 from globalbandits.service.evidence_history import trace
 from globalbandits.service.evidence_reader import read
 from globalbandits.service.log import Log
-from globalbandits.service.log.decision_log import decision_log
+from globalbandits.service.log.archive.decision_log import decision_log
+from globalbandits.service.log.archive.transfer import copy, export_lines, import_lines
 from globalbandits.service.log.load import load
 from globalbandits.service.log.replay import comparable_state, replay
 from globalbandits.service.log.settings import canonical_json
-from globalbandits.service.log.transfer import copy, export_lines, import_lines
 from globalbandits.service.stores import SQLiteStore
 from tests.service.serving import serving
 from tests.service.worlds import MODEL as PLAIN

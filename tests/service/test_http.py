@@ -14,9 +14,9 @@ import pytest
 import globalbandits as gb
 from globalbandits.errors import ServiceError, StoreUnavailable
 from globalbandits.service.http import handlers
+from globalbandits.service.log.archive.retention import prune
 from globalbandits.service.log.load import load
 from globalbandits.service.log.replay import redecide, replay
-from globalbandits.service.log.retention import prune
 from globalbandits.service.server import check_reachable, is_loopback
 from globalbandits.service.service import ServiceOptions
 from globalbandits.service.stores import SQLiteStore

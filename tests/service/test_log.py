@@ -15,9 +15,9 @@ from globalbandits.errors import (
 )
 from globalbandits.service.log import Log
 from globalbandits.service.log.append import DecisionRequest
+from globalbandits.service.log.archive.retention import prune_online
 from globalbandits.service.log.clock import Clock, as_text
 from globalbandits.service.log.replay import replay
-from globalbandits.service.log.retention import prune_online
 from globalbandits.service.stores import SQLiteStore
 from tests.service.stores.test_contract import STORES
 from tests.service.worlds import MODEL, SECOND, THOMPSON, WAGP, WINDOW, HandClock, UnavailableStore

@@ -11,8 +11,8 @@ from globalbandits.cli.program import main
 from globalbandits.errors import StoreError
 from globalbandits.service.evidence_reader import EvidenceReader
 from globalbandits.service.log import Log
+from globalbandits.service.log.archive.transfer import export_lines, import_lines
 from globalbandits.service.log.replay import replay
-from globalbandits.service.log.transfer import export_lines, import_lines
 from globalbandits.service.service import ServiceOptions
 from globalbandits.service.stores import SQLiteStore
 from tests.service.serving import serving, talking

@@ -10,10 +10,10 @@ from globalbandits.cli.program import main
 from globalbandits.errors import StoreError, UnknownError
 from globalbandits.service.log import Log
 from globalbandits.service.log import replay as replay_module
+from globalbandits.service.log.archive.retention import prune
+from globalbandits.service.log.archive.transfer import export_lines, import_lines
 from globalbandits.service.log.load import load
 from globalbandits.service.log.replay import replay
-from globalbandits.service.log.retention import prune
-from globalbandits.service.log.transfer import export_lines, import_lines
 from globalbandits.service.stores import SQLiteStore
 from tests.service.worlds import MODEL, SECOND, THOMPSON, WAGP, HandClock
 

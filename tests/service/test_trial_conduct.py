@@ -5,8 +5,8 @@ import pytest
 import globalbandits as gb
 from globalbandits.service.log import Log
 from globalbandits.service.log.append import Outcome
+from globalbandits.service.log.archive.transfer import export_lines, import_lines
 from globalbandits.service.log.replay import replay
-from globalbandits.service.log.transfer import export_lines, import_lines
 from globalbandits.service.stores import SQLiteStore
 from tests.service.worlds import HandClock
 

@@ -8,9 +8,9 @@ import globalbandits as gb
 from globalbandits.errors import RewardError, ServiceError
 from globalbandits.service.log import Log
 from globalbandits.service.log.append import Outcome
+from globalbandits.service.log.archive.retention import prune
+from globalbandits.service.log.archive.transfer import copy, export_lines, import_lines
 from globalbandits.service.log.replay import replay
-from globalbandits.service.log.retention import prune
-from globalbandits.service.log.transfer import copy, export_lines, import_lines
 from globalbandits.service.stores import SQLiteStore
 from tests.service.serving import serving
 from tests.service.worlds import SECOND, HandClock

@@ -39,7 +39,7 @@ def test_a_new_policy_of_two_numbers_is_compiled_in_a_process_of_its_own(tmp_pat
     log.reward("shop", decision.id, 1.0)
     again, _ = log.create("again", {"model": model, "policy": {"policy": "uniform"}, "seed": 2})
     assert not log._is_new_kind(again.settings), "one process compiles for both"
-    log._compile_apart(canonical_json(made.settings.to_dict()))
+    log._compile_in_process(canonical_json(made.settings.to_dict()))
     log.change("shop", {"mode": "shadow", "incumbent": 2.0})  # the writer has done all before
     assert made.learner.is_compiled
     assert again.learner.is_compiled

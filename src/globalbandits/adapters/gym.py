@@ -133,7 +133,7 @@ def make_dose(theta: float = 0.4, horizon: int = HORIZON, **options: Any) -> Ban
 
 
 def register_environments() -> None:
-    """Let `gymnasium.make` know our environments; once is enough, twice does no harm."""
+    """Register our environments with `gymnasium.make`. A repeated call changes nothing."""
     for name, entry in {"Pricing": make_pricing, "Dose": make_dose, "Bandit": BanditEnv}.items():
         key = f"globalbandits/{name}-v0"
         if key not in registry:

@@ -15,7 +15,7 @@ class LiveWorld:
 
     Args:
         env: the environment.
-        seed: of all randomness.
+        seed: the seed of all randomness.
         run: number of the run.
 
     >>> import globalbandits as gb

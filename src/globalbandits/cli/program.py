@@ -8,18 +8,18 @@ import typer
 
 from globalbandits._version import __version__
 from globalbandits.cli import output
-from globalbandits.cli.advise import advise
-from globalbandits.cli.analyze import analyze
-from globalbandits.cli.fit import fit
-from globalbandits.cli.league import league
-from globalbandits.cli.logs import copy, export, import_log, prune, replay
-from globalbandits.cli.reproduce import reproduce
-from globalbandits.cli.serve import serve, token_app
-from globalbandits.cli.show import compare, show
-from globalbandits.cli.simulate import simulate, spec
-from globalbandits.cli.trial import trial
-from globalbandits.cli.warm import warm
-from globalbandits.cli.what_if import what_if
+from globalbandits.cli.commands.advise import advise
+from globalbandits.cli.commands.analyze import analyze
+from globalbandits.cli.commands.fit import fit
+from globalbandits.cli.commands.league import league
+from globalbandits.cli.commands.logs import copy, export, import_log, prune, replay
+from globalbandits.cli.commands.reproduce import reproduce
+from globalbandits.cli.commands.serve import serve, token_app
+from globalbandits.cli.commands.show import compare, show
+from globalbandits.cli.commands.simulate import simulate, spec
+from globalbandits.cli.commands.trial import trial
+from globalbandits.cli.commands.warm import warm
+from globalbandits.cli.commands.what_if import what_if
 from globalbandits.errors import GlobalBanditsError
 
 # One function per command. The heavy imports of a command are inside its function.

@@ -335,7 +335,7 @@ def _call_address(
     """Call the routine at an address with the data at another one.
 
     Takes the place of `call_routine` in compiled code. The call uses Numba's own convention, so
-    an exception of the routine goes on through the kernel.
+    an exception of the routine also ends the kernel.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

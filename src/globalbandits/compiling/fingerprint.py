@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-_REMEMBERED = 4096  # code objects
-_KEPT = 256  # fingerprints
-# Modules that Numba replaces by code of its own: their version says it all.
+_MAX_CODE_OBJECTS = 4096  # code objects
+_MAX_FINGERPRINTS = 256  # fingerprints
+# Modules that Numba replaces by code of its own. Only their version is hashed.
 _KNOWN_PACKAGES = {"builtins", "cmath", "math", "numba", "numpy", "operator"}
 
 _CODE, _DEFAULTS = attrgetter("__code__"), attrgetter("__defaults__")
@@ -63,7 +63,7 @@ def source_fingerprint(function: Any) -> str:
     reader.read(function)
     text = str(reader.digest.hexdigest())
     if reader.is_settled:
-        if len(KEPT_KEYS) >= _KEPT:
+        if len(KEPT_KEYS) >= _MAX_FINGERPRINTS:
             KEPT_KEYS.clear()
         KEPT_KEYS[function] = text, reader.witnesses
     return text
@@ -204,7 +204,7 @@ def is_known_callable(value: Any) -> bool:
     return callable(value) and str(module).partition(".")[0] in _KNOWN_PACKAGES
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=_MAX_CODE_OBJECTS)
 def code_digest(code: types.CodeType) -> bytes:
     """Hash of a code object, which never changes."""
     reader = _Reader(hashlib.sha256())
@@ -215,7 +215,7 @@ def code_digest(code: types.CodeType) -> bytes:
     return bytes(reader.digest.digest())
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=_MAX_CODE_OBJECTS)
 def referenced_names(code: types.CodeType) -> tuple[str, ...]:
     """Every global or attribute name in a function, in those inside it too, sorted."""
     names = set(code.co_names)

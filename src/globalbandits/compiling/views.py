@@ -28,7 +28,6 @@ from numba.extending import (
     typeof_impl,
     unbox,
 )
-from numba.np.numpy_support import as_dtype
 
 _WORD = ir.IntType(64)
 _GENERATOR_FIELDS = (  # ours, and what NumPy's interface calls them
@@ -177,7 +176,7 @@ def _read_array(context: Any, builder: Any, kind: Any, load: Callable[[int], Any
         n_items = builder.mul(n_items, length, flags=["nsw"])
     fields = {
         "nitems": n_items,
-        "itemsize": _WORD(as_dtype(kind.dtype).itemsize),
+        "itemsize": _WORD(context.get_abi_sizeof(context.get_data_type(kind.dtype))),
         "data": builder.inttoptr(load(0), struct.elements[model.get_field_position("data")]),
         "shape": cgutils.pack_array(builder, shape, _WORD),
         "strides": cgutils.pack_array(

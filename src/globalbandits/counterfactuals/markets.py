@@ -62,9 +62,9 @@ class MarketPosterior:
         curves: the curves for each size of their errors.
         size_weights: the posterior of the sizes, summing to 1.
         sizes: the sizes, on the unit reward scale of an arm with mean 1/2.
-        counts: rewards of each arm, as the number of Bernoulli rewards that tell as much.
+        counts: rewards of each arm, as the number of Bernoulli rewards with the same information.
         own: the mean reward of each arm on the unit scale; 0 without rewards.
-        reward_range: of the model.
+        reward_range: the reward range of the model.
     """
 
     curves: tuple[CurvePosterior, ...]

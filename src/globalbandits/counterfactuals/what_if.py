@@ -14,11 +14,12 @@ from globalbandits._types import FloatArray
 from globalbandits._validation import as_fraction, as_integer, as_seed, require
 from globalbandits.counterfactuals.markets import MarketDraws, MarketPosterior, market_posterior
 from globalbandits.environments.environment import Environment, worth_of_means
-from globalbandits.environments.noise import BernoulliNoise, Noise
+from globalbandits.environments.noises.noise import BernoulliNoise, Noise
 from globalbandits.errors import EvidenceError
 from globalbandits.evidence import DecisionLog, Evidence, evidence_from_log
 from globalbandits.evidence.off_policy import OffPolicyEstimate, off_policy
 from globalbandits.model import RegionalModel, VectorModel
+from globalbandits.plots import interval_figure
 from globalbandits.policies import Learner
 from globalbandits.policies.base import Policy
 from globalbandits.simulation.play.arena import compiled_arena
@@ -45,7 +46,7 @@ class WhatIf:
         earnings: worth of all decisions by the true means of a market: (n_policies, n_markets).
             The policies of a market see the same random numbers.
         means: the arms' mean rewards in each market: (n_markets, n_arms).
-        confidence: of the intervals.
+        confidence: the confidence of the intervals.
         n_observations: rewards behind the evidence.
         curve_error: posterior mean of the size of the curves' errors, in log-odds.
         refuted: whether the e-value refutes the curves; intervals then rest on each arm's own
@@ -143,8 +144,6 @@ class WhatIf:
 
     def plot(self) -> "Figure":
         """Mean earnings of each policy with their intervals."""
-        from globalbandits.plots import interval_figure
-
         ends = [self.interval(name) for name in self.policies]
         return interval_figure(
             list(self.policies),
@@ -212,10 +211,10 @@ def what_if(
         log: a learner, or a `DecisionLog`.
         policies: policies with different labels, or a mapping from names to policies.
         horizon: decisions of each policy; the number of logged rewards by default.
-        confidence: of the intervals.
+        confidence: the confidence of the intervals.
         markets: number of markets, at least 39 for a 95 % interval.
-        noise: of the simulated rewards; `BernoulliNoise` if all logged rewards are 0 or 1.
-        seed: of all randomness.
+        noise: the noise of simulated rewards; `BernoulliNoise` if all logged rewards are 0 or 1.
+        seed: the seed of all randomness.
 
     Raises:
         EvidenceError: if there are no rewards, or if the drift test says that the market has moved.
@@ -302,7 +301,7 @@ def _require_steady(evidence: Evidence) -> None:
     drift = evidence.drift(TEST_ALPHA)
     if drift.alarm:
         raise EvidenceError(
-            f"log must be of a market that stays, got a drift alarm with the e-value "
+            f"log must be of a market without drift, got a drift alarm with the e-value "
             f"{drift.e_value:.3g}: give the decisions since the market has changed"
         )
 

@@ -12,7 +12,7 @@ from globalbandits.environments.bias import Bias
 from globalbandits.environments.delay import Delay, DelayRules
 from globalbandits.environments.drift import Drift, DriftRules
 from globalbandits.environments.environment import Environment
-from globalbandits.environments.noise import Noise, NoiseRules
+from globalbandits.environments.noises.noise import Noise, NoiseRules
 from globalbandits.environments.open_decisions import Pending
 from globalbandits.environments.population import Population
 

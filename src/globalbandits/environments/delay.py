@@ -159,8 +159,8 @@ class FixedDelay(Delay):
         rounds: the delay; one number, or one per arm.
         lost: the probability that a reward is never reported; one number, or one per arm.
         deadline: the round after its decision in which a reward of 0 becomes known. A reward that
-            is not reported by then counts as 0. This is a shop that hears of sales only. None if
-            every reward is reported after the delay.
+            is not reported by then counts as 0, as in a shop where only sales are reported. None
+            if every reward is reported after the delay.
 
     >>> FixedDelay(20, lost=0.1)
     FixedDelay(rounds=20, lost=0.1, deadline=None)

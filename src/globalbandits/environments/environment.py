@@ -12,10 +12,10 @@ from globalbandits._validation import as_float, require
 from globalbandits.environments.bias import Bias
 from globalbandits.environments.delay import Delay
 from globalbandits.environments.drift import Drift
-from globalbandits.environments.noise import BernoulliNoise, BetaNoise, Noise
+from globalbandits.environments.noises.noise import BernoulliNoise, BetaNoise, Noise
+from globalbandits.environments.noises.sale import SaleNoise
 from globalbandits.environments.offers import OfferLaw, as_offer_law, describe_offers
 from globalbandits.environments.population import Population
-from globalbandits.environments.sale import SaleNoise
 from globalbandits.environments.truth import Truth, as_vector, check_function, describe, fixed_means
 from globalbandits.errors import ScenarioError
 from globalbandits.model import ContextModel, RegionalModel, RewardModel, VectorModel

@@ -1,7 +1,6 @@
 """Which arms can be best: p-values with the model, and model-free ones after its refutation."""
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,10 +15,7 @@ from globalbandits.evidence.e_processes import (
     shifted,
 )
 from globalbandits.evidence.search import failures_and_successes, find_infima
-
-if TYPE_CHECKING:
-    from globalbandits.model import AnyModel, RewardModel
-
+from globalbandits.model import AnyModel, RewardModel
 
 SMALLEST_P = 1e-6  # smaller p-values are rounded up to this
 _MAX_CELLS = 48
@@ -29,7 +25,7 @@ _N_WORTH_POINTS = 9  # means between the ends of an arm's possible means
 _N_MEANS = 257  # grid of means on which two arms are compared
 
 
-def best_within(model: "RewardModel", low: float, high: float) -> BoolArray:
+def best_within(model: RewardModel, low: float, high: float) -> BoolArray:
     """Whether each arm is best for some theta in [low, high], shape (n_arms,).
 
     All are False if the ends are nan.
@@ -42,7 +38,7 @@ def best_within(model: "RewardModel", low: float, high: float) -> BoolArray:
 
 
 def model_p_values(
-    model: "RewardModel", process: Process, edges: FloatArray, bounds: FloatArray
+    model: RewardModel, process: Process, edges: FloatArray, bounds: FloatArray
 ) -> FloatArray:
     """p-values of "arm k is best", shape (n_arms,): 1 / inf H over the theta where k is best.
 
@@ -81,7 +77,7 @@ def model_p_values(
 
 
 def p_values_with_errors(
-    model: "RewardModel", counts: FloatArray, edges: FloatArray, errors: float
+    model: RewardModel, counts: FloatArray, edges: FloatArray, errors: float
 ) -> FloatArray:
     """p-values of "arm k is best" if means lie within ``errors`` of their curves: (n_arms,).
 
@@ -136,7 +132,7 @@ def free_bounds(counts: FloatArray, confidence: float) -> FloatArray:
     return np.column_stack(ends)
 
 
-def free_p_values(model: "AnyModel", counts: FloatArray) -> FloatArray:
+def free_p_values(model: AnyModel, counts: FloatArray) -> FloatArray:
     """p-values of "arm k is best" without the model's curves, shape (n_arms,).
 
     Arm k is not best if some mean v is too high for arm k (s_k(v) is large and v is above its
@@ -183,7 +179,7 @@ _N_WORTH_LEVELS = 257
 _N_MEAN_CELLS = 2048  # cells of means in which the value function is tabulated
 
 
-def worth_separation(model: "AnyModel", counts: FloatArray, centres: FloatArray) -> FloatArray:
+def worth_separation(model: AnyModel, counts: FloatArray, centres: FloatArray) -> FloatArray:
     """Log evidence that an arm is worth less than another arm, shape (n_arms,).
 
     Args:
@@ -200,7 +196,7 @@ def worth_separation(model: "AnyModel", counts: FloatArray, centres: FloatArray)
     return np.asarray(np.minimum(too_much, rivals).max(axis=0))
 
 
-def _unit_values(model: "AnyModel") -> FloatArray:
+def _unit_values(model: AnyModel) -> FloatArray:
     """Worth of each arm at the edges of the cells, scaled to [0, 1]: (n_arms, n_cells + 1)."""
     low, high = model.reward_range
     least, most = model.worth_range

@@ -11,17 +11,14 @@ explains the rewards. Only some copies are kept: some with ages of about b 2^i a
 the times b 2^i. Leaving out the others only makes D smaller.
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
 from globalbandits.evidence.e_processes import PooledSets, UnitMeans, log_sum
 from globalbandits.evidence.search import bernoulli_fit, find_infimum, likely_edges
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
-
+from globalbandits.model import RewardModel
 
 EVERY = 100  # b, observations between two copies
 MAX_EVERY = 1_000_000_000
@@ -109,7 +106,7 @@ class ConstantTheta:
     """
 
     def __init__(
-        self, model: "RewardModel", counts: FloatArray, snapshots: Snapshots, time: int, every: int
+        self, model: RewardModel, counts: FloatArray, snapshots: Snapshots, time: int, every: int
     ) -> None:
         times, copies = kept(snapshots, time)
         numbers = np.concatenate([[0.0], times / every])
@@ -136,7 +133,7 @@ class ConstantTheta:
 
 
 def constant_log_e(
-    model: "RewardModel", counts: FloatArray, snapshots: Snapshots, time: int, every: int
+    model: RewardModel, counts: FloatArray, snapshots: Snapshots, time: int, every: int
 ) -> float:
     """Logarithm of the infimum of D over theta: the evidence against every constant theta.
 
@@ -148,7 +145,7 @@ def constant_log_e(
 
 
 def date_change(
-    model: "RewardModel", counts: FloatArray, snapshots: Snapshots, time: int
+    model: RewardModel, counts: FloatArray, snapshots: Snapshots, time: int
 ) -> tuple[int, int, int] | None:
     """The most likely time of a change, between its two neighbours; None without copies.
 

@@ -9,15 +9,12 @@ function of the soft histogram alone. It also has a certified lower bound over i
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
-
+from globalbandits.model import RewardModel
 
 STAKE = 0.95  # c: the largest share of its wealth that a bet may lose
 SMALLEST_MEAN = 1e-9
@@ -43,7 +40,7 @@ class Process(Protocol):
 class UnitMeans:
     """Mean rewards of selected arms on the unit scale, clipped away from 0 and 1."""
 
-    def __init__(self, model: "RewardModel", arms: IntArray) -> None:
+    def __init__(self, model: RewardModel, arms: IntArray) -> None:
         self._model = model
         self._arms = slice(None) if arms.size == model.n_arms else arms
         self.domain = model.domain
@@ -130,7 +127,7 @@ class PooledSets:
         counts: soft counts, shape (n_sets, n_arms, n_bins + 1).
     """
 
-    def __init__(self, model: "RewardModel", counts: FloatArray) -> None:
+    def __init__(self, model: RewardModel, counts: FloatArray) -> None:
         arms = np.flatnonzero(counts.any(axis=(0, 2)))
         knots = np.flatnonzero(counts.any(axis=(0, 1)))
         self._means = UnitMeans(model, arms)
@@ -274,7 +271,7 @@ class PooledSets:
 class Pooled:
     """log H as a function of theta, for one set of counts of shape (n_arms, n_bins + 1)."""
 
-    def __init__(self, model: "RewardModel", counts: FloatArray) -> None:
+    def __init__(self, model: RewardModel, counts: FloatArray) -> None:
         self._sets = PooledSets(model, counts[np.newaxis])
 
     def at(self, thetas: FloatArray) -> FloatArray:
@@ -358,7 +355,7 @@ class SpikeSlab:
             bounds over all such means.
     """
 
-    def __init__(self, model: "RewardModel", counts: FloatArray, errors: float = 0.0) -> None:
+    def __init__(self, model: RewardModel, counts: FloatArray, errors: float = 0.0) -> None:
         self._errors = errors
         self._arms = np.flatnonzero(counts.any(axis=1))
         self._means = UnitMeans(model, self._arms)

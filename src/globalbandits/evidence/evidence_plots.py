@@ -9,6 +9,7 @@ from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import require
 from globalbandits.errors import EvidenceError
 from globalbandits.evidence.inference import infer_many
+from globalbandits.model import AnyModel, RewardModel
 from globalbandits.plots.arm_worth import Seen, worth_picture
 from globalbandits.plots.evidence_over_time import evidence_figure
 from globalbandits.plots.labels import drawn_label
@@ -17,11 +18,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from globalbandits.model import AnyModel, RewardModel
-
 
 def history_figure(
-    model: "RewardModel",
+    model: RewardModel,
     times: IntArray,
     histograms: FloatArray,
     confidence: float,
@@ -56,7 +55,7 @@ def history_figure(
 
 
 def worth_figure(
-    model: "AnyModel",
+    model: AnyModel,
     counts: IntArray,
     sums: FloatArray,
     theta: Any,

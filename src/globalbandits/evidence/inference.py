@@ -6,7 +6,7 @@ the same results.
 
 import math
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,9 +21,7 @@ from globalbandits.evidence.contenders import (
 from globalbandits.evidence.e_processes import Pooled, SpikeSlab
 from globalbandits.evidence.search import Hull, Infimum, find_hull, find_infimum, likely_edges
 from globalbandits.evidence.statements import as_confidence
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
+from globalbandits.model import RewardModel
 
 
 class BestArms(NamedTuple):
@@ -48,7 +46,7 @@ class Inference:
     (0.35, [False, True])
     """
 
-    def __init__(self, model: "RewardModel", counts: FloatArray, peak: float = -math.inf) -> None:
+    def __init__(self, model: RewardModel, counts: FloatArray, peak: float = -math.inf) -> None:
         self._model = model
         self._peak = peak
         self._counts = counts
@@ -56,7 +54,7 @@ class Inference:
         # The model of the arms that are compared, and their rows.
         self._ranked, self._rows = model, slice(None)
 
-    def among(self, ranked: "RewardModel", rows: slice) -> "Inference":
+    def among(self, ranked: RewardModel, rows: slice) -> "Inference":
         """The inference that compares some arms only. All rewards are evidence about theta.
 
         Args:
@@ -173,7 +171,7 @@ class Findings(NamedTuple):
     contenders: IntArray  # (..., n_arms) 1 for arms that can be best
 
 
-def infer_many(model: "RewardModel", histograms: FloatArray, confidence: float = 0.95) -> Findings:
+def infer_many(model: RewardModel, histograms: FloatArray, confidence: float = 0.95) -> Findings:
     """Inference from many histograms at one confidence.
 
     Args:

@@ -14,8 +14,8 @@ predicted worth from earlier rewards. For any constant ``c >= 0`` the variable :
 is at least 0, and its conditional mean is at most c plus the value; it is less only if the log
 gives no chance to an arm of the policy. So ``prod_t (1 - f + f x_t / (c + v))`` is a
 supermartingale if v is the value, for every share f in [0, 1]. The lower bound is the v at which
-the average of these products, over shares and constants, reaches 1 / alpha. The upper bound follows
-from the lower bound of the worth that is missing to the largest possible one.
+the average of these products, over shares and constants, reaches 1 / alpha. The upper bound is
+the largest possible worth minus such a lower bound of the shortfall from it.
 """
 
 import dataclasses
@@ -30,14 +30,14 @@ from globalbandits._types import BoolArray, FloatArray, IntArray
 from globalbandits._validation import as_float, as_floats, require, show
 from globalbandits.errors import EvidenceError
 from globalbandits.evidence.statements import Statement, as_confidence
+from globalbandits.model import AnyModel
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from globalbandits.model import AnyModel
 
-# Decisions that must have shown each arm of the policy. Fewer say next to nothing about an arm that
-# sells to one customer in thirty.
+# Decisions that must have shown each arm of the policy. With fewer, an arm that sells to one
+# customer in thirty may have sold nothing.
 MIN_SHOWN = 30
 # A mean weight that is further below 1 shows that arms of the policy had no chance.
 MAX_STANDARD_ERRORS = 4.0
@@ -70,7 +70,7 @@ class DecisionLog:
     2
     """
 
-    model: "AnyModel"
+    model: AnyModel
     arms: "ArrayLike | None" = None
     rewards: "ArrayLike | None" = None
     probabilities: "ArrayLike | None" = None
@@ -191,7 +191,7 @@ def off_policy(
         log: decisions with probabilities.
         policy: the probability of each arm, by index; or a mapping from values of arms to
             probabilities, such as ``{6.0: 1.0}``.
-        confidence: of the interval.
+        confidence: the confidence of the interval.
 
     Raises:
         EvidenceError: if the log explores too little: an arm of the policy was shown fewer than 30
@@ -241,7 +241,7 @@ def off_policy(
     )
 
 
-def as_policy(policy: Any, model: "AnyModel") -> FloatArray:
+def as_policy(policy: Any, model: AnyModel) -> FloatArray:
     """Check the probabilities of a fixed policy.
 
     >>> import globalbandits as gb
@@ -266,7 +266,7 @@ def as_policy(policy: Any, model: "AnyModel") -> FloatArray:
     return np.asarray(pi / pi.sum())
 
 
-def worth_ends(model: "AnyModel") -> tuple[FloatArray, FloatArray]:
+def worth_ends(model: AnyModel) -> tuple[FloatArray, FloatArray]:
     """Return the least and the largest worth of a decision for each arm.
 
     Raises:
@@ -284,7 +284,7 @@ def worth_ends(model: "AnyModel") -> tuple[FloatArray, FloatArray]:
     return ends[:, ::2].min(axis=1), ends[:, ::2].max(axis=1)
 
 
-def _worths(model: "AnyModel", arms: IntArray, rewards: FloatArray) -> FloatArray:
+def _worths(model: AnyModel, arms: IntArray, rewards: FloatArray) -> FloatArray:
     worths = np.empty(len(arms))
     for arm in np.unique(arms).tolist():
         worths[arms == arm] = model.worth_of(arm, rewards[arms == arm])
@@ -377,7 +377,7 @@ def _value_above(
     Args:
         gains: what each decision earned above the least possible.
         arms: the arms shown.
-        weights: of the decisions.
+        weights: the weights of the decisions.
         pi: the policy.
         rows: the probabilities of all arms in each decision; without them predictions cannot be
             used, because only the chance of the shown arm is known.

@@ -7,20 +7,17 @@ and cause false alarms. The results here hold for every theta.
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
 from globalbandits.evidence.e_processes import Process, UnitMeans
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
-
+from globalbandits.model import RewardModel
 
 _N_PARTS = 4  # parts of a divided cell
 _MIN_CELL_WIDTH = 2.0**-36  # as a share of the domain
-_MOST_CELLS = 4096  # open cells; beyond this a search stops early with a valid, coarser result
+_MAX_OPEN_CELLS = 4096  # open cells; beyond this a search stops early with a valid, coarser result
 _HULL_TOLERANCE = 1.0 / 256.0  # outward rounding of a hull's ends, as a share of its width
 
 
@@ -89,7 +86,7 @@ def find_infima(
         wanted = np.minimum(best - tolerance * np.maximum(1.0, 0.1 * best), enough)
         matter = bounds < wanted[owners]
         finest = float((highs - lows)[matter].min(initial=math.inf))
-        if finest <= smallest or np.count_nonzero(matter) > _MOST_CELLS:
+        if finest <= smallest or np.count_nonzero(matter) > _MAX_OPEN_CELLS:
             matter[:] = False
         np.minimum.at(certified, owners[~matter], bounds[~matter])
         lows, highs = _cut(lows[matter], highs[matter])
@@ -154,7 +151,7 @@ def find_hull(
         finest = max(_HULL_TOLERANCE * (high - low), smallest)
         cut = (lows < first) & (first - low > finest) | (highs > last) & (high - last > finest)
         cut &= highs - lows > smallest
-        if not cut.any() or lows.size > _MOST_CELLS:
+        if not cut.any() or lows.size > _MAX_OPEN_CELLS:
             slack = max(first - low, high - last)
             return Hull(float(low), float(high), float(min(slack, high - low)))
         new_lows, new_highs = _cut(lows[cut], highs[cut])
@@ -226,7 +223,7 @@ def bernoulli_fit(means: FloatArray, counts: FloatArray) -> FloatArray:
     return np.asarray(log_bernoulli_array(*failures_and_successes(counts), means).sum(axis=1))
 
 
-def likely_edges(model: "RewardModel", counts: FloatArray) -> FloatArray:
+def likely_edges(model: RewardModel, counts: FloatArray) -> FloatArray:
     """Edges of cells that cover the domain and are fine near the most likely theta.
 
     >>> from globalbandits.model import RewardModel

@@ -8,19 +8,17 @@ rate ``alpha`` of at most 0.5, and the two are never interchanged.
 import dataclasses
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_fraction, require
 from globalbandits.errors import EvidenceError
+from globalbandits.model import AnyModel, RewardModel
 from globalbandits.pages import paragraph
 from globalbandits.plots.labels import counted
 from globalbandits.statistics import Statistics
-
-if TYPE_CHECKING:
-    from globalbandits.model import AnyModel, RewardModel
 
 
 def as_confidence(confidence: object) -> float:
@@ -472,7 +470,7 @@ class Earnings(Statement):
 
 
 def earned_without_model(
-    model: "AnyModel",
+    model: AnyModel,
     statistics: Statistics,
     bounds: FloatArray,
     baselines: IntArray,
@@ -618,7 +616,7 @@ _N_INTERVAL_POINTS = 257  # means at which the extremes of an arm's worth are so
 
 
 def earned(
-    model: "RewardModel",
+    model: RewardModel,
     counts: IntArray,
     theta: float,
     span: tuple[float, float],
@@ -643,7 +641,7 @@ def earned(
     return float(extra(np.array([theta]))[0]), low, high
 
 
-def worth_bounds(model: "RewardModel", span: tuple[float, float]) -> FloatArray:
+def worth_bounds(model: RewardModel, span: tuple[float, float]) -> FloatArray:
     """Smallest and largest worth of every arm over a span of theta, shape (n_arms, 2)."""
     thetas = np.linspace(*span, _N_POINTS)
     worth = model.worth(thetas)

@@ -18,36 +18,34 @@ cell bound the means, and thereby the likelihood, in the whole cell.
 import itertools
 import math
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from globalbandits._types import BoolArray, FloatArray, IntArray
 from globalbandits.evidence.contenders import SMALLEST_P, free_bounds, free_p_values
+from globalbandits.model import VectorModel
 from globalbandits.model.vector_tables import MEAN_MARGIN
-
-if TYPE_CHECKING:
-    from globalbandits.model import VectorModel
 
 # Cells along each parameter at the start, and halvings of a cell at most.
 _FIRST_CELLS = {1: 64, 2: 16, 3: 6}
-_MOST_HALVINGS = 40
+_MAX_HALVINGS = 40
 
 # Cells that are bounded together; more cells stop a search, which stays valid and gets wider.
 _MAX_CELLS = {1: 20_000, 2: 60_000, 3: 60_000}
 
 # The bounds of suprema are exact to this, in nats.
-_TOLERANCE = 0.05
+_SUPREMUM_TOLERANCE_NATS = 0.05
 
 # A cell in which the likelihood changes by less, in nats, counts in the marginal likelihood with
 # the value in its middle; other cells count with their lower bound.
-_SMOOTH = 2.0
+_SMOOTH_CELL_NATS = 2.0
 
 # Error of the sum over smooth cells, in nats, which is subtracted.
 _QUADRATURE_ERROR = 0.1
 
 # Cells with a smaller share of the marginal likelihood are not halved.
-_SMALL_SHARE = 1e-6
+_MIN_HALVED_SHARE = 1e-6
 
 # Halvings of the cells that describe the set, from the first cells on.
 _SET_HALVINGS = {1: 8, 2: 6, 3: 3}
@@ -107,7 +105,7 @@ class VectorInference:
 
     def __init__(
         self,
-        model: "VectorModel",
+        model: VectorModel,
         counts: IntArray,
         sums: FloatArray,
         soft_counts: FloatArray,
@@ -198,18 +196,18 @@ class VectorInference:
         """An upper bound of log L over the box, and the best point in unit coordinates."""
         cells, best, place = self._first, -math.inf, np.full(self._d, 0.5)
         bound = -math.inf
-        for _ in range(_MOST_HALVINGS):
+        for _ in range(_MAX_HALVINGS):
             index = int(cells.middle.argmax())
             if cells.middle[index] > best:
                 best = float(cells.middle[index])
                 place = 0.5 * (cells.low[index] + cells.high[index])
-            open_cells = cells.most > best + _TOLERANCE
+            open_cells = cells.most > best + _SUPREMUM_TOLERANCE_NATS
             n_open = int(open_cells.sum())
             if n_open == 0 or n_open << self._d > _MAX_CELLS[self._d]:
                 bound = float(cells.most.max(initial=-math.inf)) if n_open else -math.inf
                 break
             cells = self._halved(cells.chosen(open_cells))
-        return max(bound, best + _TOLERANCE), place
+        return max(bound, best + _SUPREMUM_TOLERANCE_NATS), place
 
     @cached_property
     def log_marginal(self) -> float:
@@ -217,11 +215,11 @@ class VectorInference:
         if self._seen.size == 0:
             return 0.0
         cells, done = self._first, -math.inf
-        for _ in range(_MOST_HALVINGS):
+        for _ in range(_MAX_HALVINGS):
             mass = cells.log_volume + cells.middle
             total = np.logaddexp(done, np.logaddexp.reduce(mass))
-            matters = cells.log_volume + cells.most > total + math.log(_SMALL_SHARE)
-            rough = cells.most - cells.least > _SMOOTH
+            matters = cells.log_volume + cells.most > total + math.log(_MIN_HALVED_SHARE)
+            rough = cells.most - cells.least > _SMOOTH_CELL_NATS
             split = matters & rough
             n_split = int(split.sum())
             full = n_split << self._d > _MAX_CELLS[self._d]
@@ -275,7 +273,7 @@ class VectorInference:
         possible: BoolArray = np.zeros(n_arms, np.bool_)
         cells = self._first
         rest = np.full(n_arms, -math.inf)
-        for _ in range(_MOST_HALVINGS):
+        for _ in range(_MAX_HALVINGS):
             can = self._can_be_best(cells.low, cells.high, rows)
             if not possible.any():
                 possible = np.asarray(can.any(axis=0))
@@ -285,7 +283,7 @@ class VectorInference:
             bounds = np.where(can, cells.most[:, None], -math.inf)
             # A p-value of 1 or more, or below the smallest one, needs no better bound.
             enough = np.minimum(np.maximum(found, floor), self.log_marginal)
-            split = (bounds > enough + _TOLERANCE).any(axis=1)
+            split = (bounds > enough + _SUPREMUM_TOLERANCE_NATS).any(axis=1)
             n_split = int(split.sum())
             if n_split == 0:
                 break
@@ -293,7 +291,7 @@ class VectorInference:
                 rest = bounds[split].max(axis=0)
                 break
             cells = self._halved(cells.chosen(split))
-        tops = np.maximum(found + _TOLERANCE, rest)
+        tops = np.maximum(found + _SUPREMUM_TOLERANCE_NATS, rest)
         p_values = np.exp(np.minimum(tops - self.log_marginal, 0.0))
         return np.where(possible, np.maximum(p_values, SMALLEST_P), 0.0)
 
@@ -337,7 +335,7 @@ class VectorInference:
                 turns.append((arm, places, self._worth(all_arms)[:, arm]))
         return turns
 
-    def free_p_values(self, ranked: "VectorModel", rows: slice = slice(None)) -> FloatArray:
+    def free_p_values(self, ranked: VectorModel, rows: slice = slice(None)) -> FloatArray:
         """The p-values of "arm k is best" without curves, for the arms of a model at these rows."""
         return free_p_values(ranked, self._soft_counts[rows])
 

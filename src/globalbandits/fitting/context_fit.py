@@ -19,11 +19,11 @@ from globalbandits.fitting.panel.history_files import read_rows
 from globalbandits.fitting.panel.rows import HistoryColumns, encode, read_columns
 from globalbandits.model import ContextModel, RewardModel
 from globalbandits.model.formulas import Expression
+from globalbandits.policies import Policy
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from globalbandits.policies import Policy
 
 CELL = "arm in its context"  # the column of cells
 MAX_CONTEXTS = 50
@@ -95,7 +95,7 @@ def cell_name(place: int, width: int) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class ContextFit:
-    """What a history with contexts tells about a new group.
+    """What is learned from a history with contexts about a new group.
 
     Attributes:
         cells: the fit whose arms are the cells, all arms of the first context first.
@@ -132,7 +132,7 @@ class ContextFit:
         return found  # type: ignore[no-any-return]
 
     @property
-    def policy(self) -> "Policy":
+    def policy(self) -> Policy:
         """The policy for a new group, with the errors of the curves that the history shows."""
         return self.cells.policy
 

@@ -195,7 +195,7 @@ def fit(
             row is a week. The recommended policy knows it. None for an open end; then 1,000 rows
             are simulated, or as many as a group of the history has if they are counts or trials.
         runs: Number of new groups to simulate.
-        seed: Of folds, draws and splits.
+        seed: The seed of folds, draws and splits.
         progress: True to print the current step on standard error. A function is called with
             the number of rows once a file has been read.
 

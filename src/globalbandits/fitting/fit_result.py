@@ -56,15 +56,25 @@ from globalbandits.fitting.estimation.offered_arms import arm_scale
 from globalbandits.fitting.panel import Panel
 from globalbandits.fitting.panel.rows import HistoryColumns
 from globalbandits.fitting.report import Report, check_page_path
+from globalbandits.model import RewardModel
+from globalbandits.plots import (
+    Cells,
+    Line,
+    WorthCells,
+    group_curves_figure,
+    group_intervals_figure,
+    group_regret_figure,
+    group_worth_figure,
+)
 from globalbandits.plots.labels import short_label
+from globalbandits.plots.style import new_row, styled
+from globalbandits.policies import WAGP, IndependentGittins, Policy
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from globalbandits.model import RewardModel
-    from globalbandits.policies import Policy
 
 PRINT_WIDTH = 110  # characters
 MAX_POLICY_LABEL = 32  # characters in a figure
@@ -87,7 +97,7 @@ class Fit:
         facts: Information per reward and probability of being best, per arm.
         errors: Standard errors over groups, or None with ``verdict=False``.
         verdict: What to deploy.
-        notes: What else you should know.
+        notes: Further facts, one line each.
         seconds: Duration of the fit.
         endogeneity: Slopes inside groups and between groups, and the test whether arms were chosen
             by what was expected of them.
@@ -114,10 +124,10 @@ class Fit:
     endogeneity: Endogeneity
     change: TimeChange | None
     columns: HistoryColumns  # names of the columns of the history
-    given_model: "RewardModel | None" = None
+    given_model: RewardModel | None = None
     ordered: bool = True  # whether the arms are numbers with an order
     own_value: bool = False  # whether worth is that of the given model
-    ready_model: "RewardModel | None" = None
+    ready_model: RewardModel | None = None
     prospects: Prospects | None = None
     strata: Strata | None = None
     horizon: int | None = None  # rounds of a new group, if a horizon was given
@@ -160,7 +170,7 @@ class Fit:
         return tabulate(self.fitted)
 
     @cached_property
-    def model(self) -> "RewardModel":
+    def model(self) -> RewardModel:
         """The model for a new group; theta in [0, 1] is the share of groups below it."""
         if self.ready_model is not None:
             return self.ready_model
@@ -169,10 +179,8 @@ class Fit:
         return build_model(self.curves, self.offered, self.worth)
 
     @cached_property
-    def policy(self) -> "Policy":
+    def policy(self) -> Policy:
         """The policy that the verdict recommends; it always learns."""
-        from globalbandits.policies import WAGP, IndependentGittins
-
         if self.verdict.action == "independent":
             return IndependentGittins()
         if self.verdict.action == "wagp":
@@ -305,7 +313,7 @@ class Fit:
         Args:
             horizon: Length of a run in rows of the history; by default as in `fit`.
             runs: Number of runs, half of them in either half.
-            seed: Of split, draws and runs.
+            seed: The seed of split, draws and runs.
             progress: Whether to show a bar.
         """
         settings = ForecastSettings.checked(horizon, runs, seed, progress).in_rounds(self.panel)
@@ -315,7 +323,7 @@ class Fit:
         """Return the simulation behind `replay`, with its runs."""
         return replay_groups(self.panel, self.fitted, self.worth, self._learn_from, settings)
 
-    def _learn_from(self, panel: Panel) -> "tuple[FittedPopulation, RewardModel, ThetaScale]":
+    def _learn_from(self, panel: Panel) -> tuple[FittedPopulation, RewardModel, ThetaScale]:
         """Learn population, model and theta from a part of the groups."""
         scale = arm_scale(panel.arms, labels=not self.ordered)
         if self.given_model is not None:
@@ -403,8 +411,6 @@ class Fit:
 
         The groups' means are shrunk to the curves where rewards are few.
         """
-        from globalbandits.plots import Cells, group_curves_figure
-
         low, _ = self.panel.reward_range
         cells = Cells(
             self.groups["theta"].to_numpy(),
@@ -430,8 +436,6 @@ class Fit:
             ax: Axes to draw into; a new figure by default.
             currency: The unit of worth, such as "€".
         """
-        from globalbandits.plots import WorthCells, group_worth_figure
-
         cells = self.worth(self.fitted.curves)
         average = self.fitted.weights @ cells
         names = [short_label(arm) for arm in self.offered]
@@ -469,8 +473,6 @@ class Fit:
 
     def plot_groups(self, ax: "Axes | None" = None) -> "Figure":
         """Draw theta of the groups with 90 % intervals, coloured by the best arm."""
-        from globalbandits.plots import group_intervals_figure
-
         rows = self.groups
         return group_intervals_figure(
             [short_label(name) for name in rows.index],
@@ -485,8 +487,6 @@ class Fit:
 
     def plot_regret(self, ax: "Axes | None" = None) -> "Figure":
         """Draw the regret of policies in a new group with 95 % bands and break-even marks."""
-        from globalbandits.plots import Line, group_regret_figure
-
         forecast = self.forecast
         lines = []
         for name, means in forecast.means.items():
@@ -511,8 +511,6 @@ class Fit:
 
     def plot(self) -> "Figure":
         """Draw curves, groups and, if it was simulated, regret in one figure."""
-        from globalbandits.plots.style import new_row, styled
-
         draws = [self.plot_curves, self.plot_groups]
         if self.prospects is not None:
             draws.append(self.plot_regret)

@@ -107,7 +107,7 @@ def exponential_demand(
     Args:
         groups: Number of groups.
         rewards: Rewards per group.
-        seed: Of the random draws.
+        seed: The seed of the random draws.
         **how: ``rho`` (default 0), ``uneven`` (False) and ``concentration`` (None): see `draw`.
     """
     rng = _generator(groups, seed)

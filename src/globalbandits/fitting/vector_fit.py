@@ -31,13 +31,12 @@ from globalbandits.fitting.estimation.normal_population import (
 )
 from globalbandits.fitting.estimation.offered_arms import ArmScale
 from globalbandits.fitting.panel import Panel
-from globalbandits.model import NormalPrior, VectorModel
+from globalbandits.model import AnyModel, NormalPrior, VectorModel
+from globalbandits.policies import IndependentGittins, Policy
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from globalbandits.model import AnyModel
-    from globalbandits.policies import Policy
 
 # Horizon in rounds below which one number is enough unless two are clearly better: docs/several.md.
 SHORT_HORIZON = 1_000
@@ -88,7 +87,7 @@ class VectorFit:
         )
 
     @cached_property
-    def model(self) -> "AnyModel":
+    def model(self) -> AnyModel:
         """The model for a new group: of two numbers with the prior, or of one on the main axis."""
         if self.numbers != 1:
             return self.curves.with_prior(self.prior)
@@ -97,10 +96,8 @@ class VectorFit:
         return self.curves.along(center, length * self.axis.direction)
 
     @cached_property
-    def policy(self) -> "Policy":
+    def policy(self) -> Policy:
         """The policy that the verdict recommends."""
-        from globalbandits.policies import IndependentGittins
-
         if self.numbers == 0:
             return IndependentGittins()
         fitted = (self.box if self.numbers == 2 else self.along).fitted

@@ -24,7 +24,7 @@ from globalbandits.model.inputs import as_arms
 from globalbandits.plots.labels import counted
 
 # Cells that a model may have.
-MOST_CELLS = 100_000
+MAX_CELLS = 100_000
 
 
 def as_contexts(contexts: Any) -> dict[str, Any]:
@@ -315,8 +315,8 @@ def build_context_model(
     """
     values, named = as_contexts(contexts), as_arms(arms)
     n_cells = len(values) * len(named)
-    rule = f"be at most {MOST_CELLS:,} arms times contexts"
-    require(n_cells <= MOST_CELLS, "contexts", rule, n_cells, ModelError)
+    rule = f"be at most {MAX_CELLS:,} arms times contexts"
+    require(n_cells <= MAX_CELLS, "contexts", rule, n_cells, ModelError)
     numbers = tuple(domain) if isinstance(domain, Mapping) else ("theta",)
     for name in ("inverse", "holder"):
         none = options.get(name) is None
@@ -371,8 +371,8 @@ def build_context_table(
     require(arms is not None, "arms", "be given with contexts", arms, ModelError)
     values, named = as_contexts(contexts), as_arms(arms)
     n_arms, n_cells = len(named), len(values) * len(named)
-    rule = f"be at most {MOST_CELLS:,} arms times contexts"
-    require(n_cells <= MOST_CELLS, "contexts", rule, n_cells, ModelError)
+    rule = f"be at most {MAX_CELLS:,} arms times contexts"
+    require(n_cells <= MAX_CELLS, "contexts", rule, n_cells, ModelError)
     table = np.asarray(means, np.float64)
     valid = (
         table.ndim > 1

@@ -19,8 +19,8 @@ from globalbandits.model.objectives import Benefit, Profit
 # The version of the description format.
 VERSION = 1
 
-# Limits on what an untrusted file may ask for.
-MOST_ARMS = 1_000
+# Limits of an untrusted file.
+MAX_ARMS = 1_000
 MAX_TABLE_CELLS = 100_000
 
 
@@ -36,8 +36,8 @@ class ModelBuilder:
 
 def check_arms(arms: tuple[Any, ...]) -> None:
     """Raise an error unless a description can have these arms."""
-    rule = f"be at most {MOST_ARMS:,} to be described"
-    require(len(arms) <= MOST_ARMS, "arms", rule, len(arms), ModelError)
+    rule = f"be at most {MAX_ARMS:,} to be described"
+    require(len(arms) <= MAX_ARMS, "arms", rule, len(arms), ModelError)
     for arm in arms:
         plain = type(arm) in (int, float, str)
         require(plain, "arms", "be numbers or texts to be described", arm, ModelError)

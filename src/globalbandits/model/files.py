@@ -14,7 +14,7 @@ from globalbandits._validation import as_float, as_fraction, as_list, require, r
 from globalbandits.errors import ModelError
 from globalbandits.model.analysis.holder import Holder
 from globalbandits.model.catalogue.names import families, full_name, parameters_of
-from globalbandits.model.description import MAX_TABLE_CELLS, MOST_ARMS, VERSION, ModelBuilder
+from globalbandits.model.description import MAX_ARMS, MAX_TABLE_CELLS, VERSION, ModelBuilder
 from globalbandits.model.formulas import Expression
 from globalbandits.model.inputs import expand_grid
 from globalbandits.model.objectives import Benefit, Profit
@@ -22,12 +22,12 @@ from globalbandits.model.reward_model import RewardModel
 from globalbandits.model.vector.prior import NormalPrior
 from globalbandits.model.vector_model import AnyModel, VectorModel, as_box
 
-# Limits on what an untrusted file may ask for, besides those of descriptions.
+# Limits of an untrusted file, in addition to those of descriptions.
 # Numbers, names, signs and functions of all arms' formulas together.
 MAX_FORMULA_STEPS = 20_000
 # Bytes of a file.
-LARGEST_JSON = 8_000_000
-LARGEST_TOML = 1_000_000
+MAX_JSON_BYTES = 8_000_000
+MAX_TOML_BYTES = 1_000_000
 
 # A description has exactly one of these keys.
 FORMS = ("family", "mean", "means", "table")
@@ -62,13 +62,13 @@ def read_data(path: str | PathLike[str]) -> Any:
     kind = Path(path).suffix.lower()
     rule = "end in .json or .toml"
     require(kind in (".json", ".toml"), "a model file", rule, name, ModelError)
-    most = LARGEST_JSON if kind == ".json" else LARGEST_TOML
+    max_bytes = MAX_JSON_BYTES if kind == ".json" else MAX_TOML_BYTES
     try:
         with open(path, "rb") as file:
-            raw = file.read(most + 1)
+            raw = file.read(max_bytes + 1)
     except OSError as error:
         raise ModelError(f"{name} cannot be read: {error.strerror or error}") from None
-    require(len(raw) <= most, name, f"have at most {most:,} bytes", "more", ModelError)
+    require(len(raw) <= max_bytes, name, f"have at most {max_bytes:,} bytes", "more", ModelError)
     try:
         text = raw.decode("utf-8")
         if kind == ".toml":
@@ -146,9 +146,9 @@ def _arms_of(content: Mapping[str, Any]) -> list[Any]:
     given = content.get("arms")
     require(given is not None, "model", "have the key arms", list(content), ModelError)
     if isinstance(given, Mapping):
-        return list(expand_grid("arms", given, MOST_ARMS, ModelError))
+        return list(expand_grid("arms", given, MAX_ARMS, ModelError))
     arms = as_list("arms", given, "be a list of numbers or texts, or {from, to, step}", ModelError)
-    require(1 <= len(arms) <= MOST_ARMS, "arms", f"be 1 to {MOST_ARMS:,}", len(arms), ModelError)
+    require(1 <= len(arms) <= MAX_ARMS, "arms", f"be 1 to {MAX_ARMS:,}", len(arms), ModelError)
     for place, arm in enumerate(arms):
         plain = type(arm) in (float, str) or (type(arm) is int and abs(arm) <= 2**53)
         require(plain, f"arms[{place}]", "be a number or a text", arm, ModelError)
@@ -239,8 +239,8 @@ def _from_contexts(content: dict[str, Any], form: str) -> Any:
     require(listed, "contexts", rule, contexts, ModelError)
     arms = _arms_of(content)
     n_cells = len(arms) * len(contexts)
-    rule = f"be at most {MOST_ARMS:,} arms times contexts"
-    require(n_cells <= MOST_ARMS, "contexts", rule, n_cells, ModelError)
+    rule = f"be at most {MAX_ARMS:,} arms times contexts"
+    require(n_cells <= MAX_ARMS, "contexts", rule, n_cells, ModelError)
     if form == "table":
         theta, means = _table_of(content)
         given = {key: content[key] for key in ("domain", *options) if key in content}
@@ -261,7 +261,7 @@ def _from_formulas(content: dict[str, Any]) -> RewardModel:
     for place, mean in enumerate(means):
         require(isinstance(mean, str), f"means[{place}]", "be a text", mean, ModelError)
     n_arms = len(means)
-    require(1 <= n_arms <= MOST_ARMS, "means", f"be 1 to {MOST_ARMS:,}", n_arms, ModelError)
+    require(1 <= n_arms <= MAX_ARMS, "means", f"be 1 to {MAX_ARMS:,}", n_arms, ModelError)
     arms = _arms_of(content) if "arms" in content else None
     n_named = n_arms if arms is None else len(arms)
     require(n_named == n_arms, "arms", f"be {n_arms}, one per mean", n_named, ModelError)

@@ -41,7 +41,7 @@ from globalbandits.model.analysis.holder import Holder, estimate_holder, verify_
 from globalbandits.model.analysis.model_analysis import analyse
 from globalbandits.model.analysis.turning_points import turning_points
 from globalbandits.model.analysis.values import Worth, largest_slope, unit_value
-from globalbandits.model.context_model import ContextModel, build_context_model
+from globalbandits.model.context_model import ContextModel, build_context_model, build_context_table
 from globalbandits.model.description import (
     VERSION,
     ModelBuilder,
@@ -279,8 +279,6 @@ class RewardModel(AnalysedModel):
         """
         _refuse_names(domain)
         if contexts is not None:
-            from globalbandits.model.context_model import build_context_table
-
             rule = "be None with contexts"
             require(values is None, "values", rule, values, ModelError)
             options = {"reward_range": reward_range, "value": value, "monotone": monotone}

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MOST_PARAMETERS = 3
+MAX_PARAMETERS = 3
 
 # Names that formulas use for something else.
 _RESERVED_NAMES = ("arm", "mean", "context", *FUNCTIONS)
@@ -67,8 +67,8 @@ _HARDLY_LEARNED = 100_000
 
 # Cells along each parameter in `VectorModel.regions`: by default, by the number of parameters, and
 # at most.
-_USUAL_CELLS = {1: 1024, 2: 128, 3: 32}
-_MOST_CELLS = 1_024
+_DEFAULT_REGION_CELLS = {1: 1024, 2: 128, 3: 32}
+_MAX_REGION_CELLS = 1_024
 
 # Arms that a notebook shows.
 _MAX_HTML_ROWS = 20
@@ -301,7 +301,7 @@ class VectorModel(AnalysedModel):
         if self.n_arms > 1 and shares.max() == 1.0:
             best = printed_label(self._arms[int(shares.argmax())])
             found.append(f"arm {best} is best everywhere in the box: there is nothing to learn")
-        if self.n_parameters == MOST_PARAMETERS:
+        if self.n_parameters == MAX_PARAMETERS:
             found.append(
                 "three numbers of one curve are hardly ever learned: fix one with "
                 "model.fixed(...), then take Elastic or IDS; of policies with curves only IDS, "
@@ -478,9 +478,9 @@ class VectorModel(AnalysedModel):
         """
         self._check_unchanged()
         if cells is None:
-            cells = _USUAL_CELLS[self.n_parameters]
+            cells = _DEFAULT_REGION_CELLS[self.n_parameters]
         else:
-            cells = as_integer("cells", cells, 2, ModelError, maximum=_MOST_CELLS)
+            cells = as_integer("cells", cells, 2, ModelError, maximum=_MAX_REGION_CELLS)
         points = grid_points(self.n_parameters, cells, middles=True)
         best = self._unit_model.worth(self._unit_model.means(points)).argmax(axis=1)
         shares = np.bincount(best, minlength=self.n_arms) / len(points)
@@ -761,8 +761,8 @@ def as_box(domain: object) -> Box:
     rule = 'be a dict of named intervals, such as {"level": (0.02, 0.2), "slope": (0.02, 0.6)}'
     require(isinstance(domain, Mapping), "domain", rule, domain, ModelError)
     given = dict(domain)  # type: ignore[call-overload]
-    rule = f"have one to {MOST_PARAMETERS} parameters"
-    require(1 <= len(given) <= MOST_PARAMETERS, "domain", rule, list(given), ModelError)
+    rule = f"have one to {MAX_PARAMETERS} parameters"
+    require(1 <= len(given) <= MAX_PARAMETERS, "domain", rule, list(given), ModelError)
     box: Box = {}
     for name, ends in given.items():
         good = isinstance(name, str) and re.fullmatch(r"[A-Za-z_][A-Za-z_0-9]*", name)

@@ -43,7 +43,8 @@ def evidence_figure(
         log_e_values: natural logarithms of the e-values against the model, shape (n,).
         contenders: nonzero if an arm can be best, shape (n, n_arms).
         arms: names of the arms.
-        confidence: of interval and contenders; 1 / (1 - confidence) is the threshold.
+        confidence: the confidence of interval and contenders; the threshold is
+            1 / (1 - confidence).
         domain: domain of the parameter, for the axis.
         truth: the true parameter if it is known, one number or shape (n,).
         title: a line above the figure.

@@ -8,7 +8,7 @@ subset of Python that Numba compiles, and the spec class.
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -17,11 +17,9 @@ from globalbandits._registry import Specification, register
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import require
 from globalbandits.errors import PolicyError
+from globalbandits.model import AnyModel
 from globalbandits.model.vector_model import VectorModel
 from globalbandits.statistics import Statistics
-
-if TYPE_CHECKING:
-    from globalbandits.model import AnyModel
 
 __all__ = [
     "Policy",
@@ -239,7 +237,7 @@ class Policy(Specification):
         return f"{type(self).__name__}({', '.join(changed)})" if changed else type(self).__name__
 
 
-def require_one_number(model: "AnyModel", policy: str) -> None:
+def require_one_number(model: AnyModel, policy: str) -> None:
     """Raise a PolicyError for a model with several unknown numbers."""
     if isinstance(model, VectorModel):
         instead = "take Elastic or IDS, or model.fixed(...)"
@@ -254,7 +252,7 @@ def require_one_number(model: "AnyModel", policy: str) -> None:
         )
 
 
-def require_no_contexts(model: "AnyModel", policy: str) -> None:
+def require_no_contexts(model: AnyModel, policy: str) -> None:
     """Raise a PolicyError for a model whose arms are the cells of several contexts."""
     n_contexts = model.tables.n_contexts
     rule = f"have no contexts for {policy}, whose limits are about one sequence of arms"

@@ -1,6 +1,6 @@
 """Watch the bandits in memory: count their open decisions, read their evidence, report refutations.
 
-Without a watch evidence is computed only for clients that ask for it. A refuted model would go
+Without a watch, evidence is computed only when a client requests it, and a refuted model would go
 unnoticed until the page is opened.
 """
 

@@ -245,8 +245,8 @@ class _Calls:
         Args:
             name: the name of the bandit.
             request_id: your id of the request; a random one by default.
-            unit: who the decision is for, such as a visitor. With the setting ``sticky_seconds`` a
-                unit is shown the same arm for that time.
+            unit: the visitor, or other unit, that the decision is for. With the setting
+                ``sticky_seconds`` a unit is shown the same arm for that time.
             context: the name of the context, for a bandit with contexts.
             allowed: the values of the arms that may be shown, such as those in stock; all by
                 default.

@@ -6,9 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from typing import Any
 
+from globalbandits._plain_data import plain
+from globalbandits._rewards import as_summary
+from globalbandits.evidence import Evidence
+from globalbandits.model import VectorModel
 from globalbandits.service.evidence_reader import EvidenceReader, succeeded
 from globalbandits.service.log.bandit import Bandit
-from globalbandits.service.log.settings import canonical_json
+from globalbandits.service.log.settings import build_model, canonical_json, cells_of
 from globalbandits.service.stores.store import Store
 
 _MAX_POINTS = 200  # per history
@@ -137,12 +141,6 @@ def trace(
         events: kind, arm (a cell, with contexts), value and count of all events, from the first.
         known: versions to skip, because their evidence is already known.
     """
-    from globalbandits._plain_data import plain
-    from globalbandits._rewards import as_summary
-    from globalbandits.evidence import Evidence
-    from globalbandits.model import VectorModel
-    from globalbandits.service.log.settings import build_model, cells_of
-
     evidence = Evidence(cells_of(build_model(model)))
     wanted = set(marks(len(events))) - set(known)
     found = {}

@@ -18,8 +18,20 @@ from typing import Any, NamedTuple
 
 from globalbandits._plain_data import plain
 from globalbandits.errors import ConflictError
+from globalbandits.evidence import Evidence
+from globalbandits.evidence.evidence import decode_statistics
+from globalbandits.model import ContextModel, VectorModel
+from globalbandits.policies import FixedArm, Learner
+from globalbandits.policies.base import Policy
 from globalbandits.service.log.bandit import Bandit
-from globalbandits.service.log.settings import arm_index, canonical_json
+from globalbandits.service.log.settings import (
+    Settings,
+    arm_index,
+    build_model,
+    canonical_json,
+    cells_of,
+)
+from globalbandits.statistics import no_statistics
 
 READING_SECONDS = 5.0  # between two readings of a bandit
 _MAX_CONTEXTS = 20  # whose contenders are computed
@@ -201,12 +213,6 @@ def read(
         incumbent: the arm that earnings are compared with.
         errors: how wrong curves may be where the arms that can be best are computed.
     """
-    from globalbandits.evidence import Evidence
-    from globalbandits.evidence.evidence import decode_statistics
-    from globalbandits.model import ContextModel, VectorModel
-    from globalbandits.service.log.settings import build_model, cells_of
-    from globalbandits.statistics import no_statistics
-
     built: Any = build_model(model)
     cells = cells_of(built)
     stats = decode_statistics(state["statistics"], no_statistics(cells.n_arms))
@@ -246,16 +252,13 @@ def compare(
     """What policies would earn in the markets that a learner's rewards allow, as JSON values.
 
     Args:
-        settings: of the bandit.
+        settings: the settings of the bandit.
         state: the state of the learner.
         always: values of arms, each of which is a policy that always shows it.
         policies: specifications of further policies.
         horizon: decisions of each policy.
     """
     from globalbandits.counterfactuals import what_if
-    from globalbandits.policies import FixedArm, Learner
-    from globalbandits.policies.base import Policy
-    from globalbandits.service.log.settings import Settings
 
     model, policy = Settings(**settings).build()
     learner = Learner.restore(policy, model, state, compiled=False)

@@ -13,9 +13,9 @@ from globalbandits.service.bandit_watch import Watch
 from globalbandits.service.evidence_history import EvidenceHistory
 from globalbandits.service.log import MAX_LOADED, OPEN_SECONDS, Log
 from globalbandits.service.log.append import NewDecision, NewEvent
+from globalbandits.service.log.archive.retention import prune_online
 from globalbandits.service.log.bandit import Bandit
 from globalbandits.service.log.clock import Clock
-from globalbandits.service.log.retention import prune_online
 from globalbandits.service.log.sweeper import Sweeper
 from globalbandits.service.log.writer import AnswerFuture, Change, answer_all
 from globalbandits.service.metrics import Metrics

@@ -6,7 +6,7 @@ import json
 import numbers
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +34,11 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+
+REGRETS = ("regret", "nominal_regret")
+_GAP_TOLERANCE = 1e-9  # as a share of the largest gap; a smaller gap counts as zero
+_BAND_QUANTILES = (0.1, 0.5, 0.9)  # of estimates, over runs
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -93,10 +98,22 @@ class SimulationResult:
 
         Args:
             baseline: name of a policy to compare with.
-            confidence: of the intervals (Student's t).
+            confidence: the confidence of the intervals (Student's t).
             variable: "regret" or "nominal_regret".
         """
-        return summarize(self.dataset, baseline, confidence, variable)
+        dataset = self.dataset
+        confidence = as_fraction("confidence", confidence, SimulationError)
+        check_regret(variable)
+        names = [str(name) for name in dataset["policy"].values]
+        # NumPy's sums depend on the memory layout. A contiguous array gives the same bits for a
+        # computed, a joined and a loaded dataset.
+        final = np.ascontiguousarray(dataset[variable].isel(time=-1).transpose("policy", "run"))
+        columns = _columns("regret", final, confidence)
+        if baseline is not None:
+            rule = f"be one of {', '.join(names)}"
+            require(baseline in names, "baseline", rule, baseline, SimulationError)
+            columns |= _columns("difference", final - final[names.index(baseline)], confidence)
+        return Summary(columns, index=pd.Index(names, name="policy"))
 
     def earnings(self, baseline: str | int, confidence: float = 0.95) -> "pd.DataFrame":
         """One row per policy: how much more it earned than a baseline in the same runs.
@@ -107,9 +124,28 @@ class SimulationResult:
         Args:
             baseline: the name of a policy of this simulation; or the index of an arm, such as
                 today's price, for a baseline that always plays this arm.
-            confidence: of the intervals (Student's t).
+            confidence: the confidence of the intervals (Student's t).
         """
-        return gains(self.dataset, baseline, confidence)
+        dataset = self.dataset
+        confidence = as_fraction("confidence", confidence, SimulationError)
+        names = [str(name) for name in dataset["policy"].values]
+        regrets = np.ascontiguousarray(dataset["regret"].isel(time=-1).transpose("policy", "run"))
+        if isinstance(baseline, str):
+            rule = f"be one of {', '.join(names)}, or an arm's index"
+            require(baseline in names, "baseline", rule, baseline, SimulationError)
+            lost = regrets[names.index(baseline)]
+        else:
+            arm = as_arm("baseline", baseline, dataset.sizes["arm"])
+            if "gap" not in dataset:
+                raise SimulationError(
+                    "baseline must be a policy of the simulation where means move: "
+                    f"simulate FixedArm({arm}) as well, and name it"
+                )
+            gap = dataset["gap"].isel(arm=arm).to_numpy()
+            n_decisions = dataset["pulls"].transpose("policy", "run", "arm").sum("arm")
+            lost = np.broadcast_to(np.asarray(n_decisions, np.float64) * gap, regrets.shape)
+        numbers = _columns("gain", lost - regrets, confidence)
+        return Summary(numbers, index=pd.Index(names, name="policy"))
 
     def _repr_html_(self) -> str:
         sizes = self.dataset.sizes
@@ -131,11 +167,20 @@ class SimulationResult:
         with rewards at its estimate. A stopping rule adds the column
         ``none`` for runs that were stopped because an arm is too high.
         """
-        return selection(self.dataset)
+        dataset = self.dataset
+        choice = dataset["choice"].transpose("policy", "run").values
+        shares = [(choice == arm).mean(axis=1) for arm in range(dataset.sizes["arm"])]
+        frame = _table(dataset, np.stack(shares, axis=1))
+        if "stopped" in dataset:
+            frame["none"] = (choice < 0).mean(axis=1)
+        return frame
 
     def decisions(self) -> "pd.DataFrame":
         """The mean number of decisions for each arm: one row per policy, one column per arm."""
-        return decisions(self.dataset)
+        dataset = self.dataset
+        return _table(
+            dataset, dataset["pulls"].transpose("policy", "run", "arm").values.mean(axis=1)
+        )
 
     def characteristics(
         self,
@@ -160,12 +205,48 @@ class SimulationResult:
             within: an arm also counts as correct if it is worth at most this much less than the
                 best arm.
         """
-        stop = self.spec.get("stop") or {}
-        return characteristics(self.dataset, target, more_than, within, stop)
+        dataset, stop = self.dataset, self.spec.get("stop") or {}
+        within = as_float("within", within, SimulationError)
+        require(within >= 0.0, "within", "be at least 0", within, SimulationError)
+        rule = "be one whose means stay during a run"
+        require("gap" in dataset, "result", rule, "one of a world that moves", SimulationError)
+        choice = dataset["choice"].transpose("policy", "run").values
+        pulls = dataset["pulls"].transpose("policy", "run", "arm").values
+        gaps = _by_run(dataset, "gap")
+        good = gaps <= within + _GAP_TOLERANCE * gaps.max(initial=0.0)
+        correct = np.take_along_axis(
+            good[np.newaxis], np.maximum(choice, 0)[..., np.newaxis], axis=2
+        )
+        found = correct[..., 0] & (choice >= 0)
+        if stop.get("above") is not None:
+            too_high = _by_run(dataset, "true_mean")[:, stop["arm"]] > stop["above"]
+            found = np.where(too_high, choice < 0, found)
+        columns = {
+            "correct": found.mean(axis=1),
+            "decisions": pulls.sum(axis=2).mean(axis=1),
+        }
+        if "stopped" in dataset:
+            # A run that stops at the horizon did not stop early.
+            stopped = dataset["stopped"].transpose("policy", "run").values
+            early = (stopped > 0) & (stopped < int(dataset["time"].values[-1]))
+            columns["stopped"] = early.mean(axis=1)
+            columns["none"] = (choice < 0).mean(axis=1)
+        if target is not None:
+            limit = as_float("target", target, SimulationError)
+            most = as_float("more_than", more_than, SimulationError)
+            above = (pulls * (_by_run(dataset, "true_mean") > limit)).sum(axis=2)
+            columns["above"] = above.sum(axis=1) / pulls.sum(axis=(1, 2))
+            columns["exceeded"] = (above > most).mean(axis=1)
+        names = [str(name) for name in dataset["policy"].values]
+        return pd.DataFrame(columns, index=pd.Index(names, name="policy"))
 
     def plot_selection(self) -> "Figure":
         """Share of runs that recommend each arm, one panel per policy."""
-        return selection_figure(self)
+        shares = self.selection()
+        labels = [drawn_label(arm) for arm in shares.columns]
+        best = self.spec["environment"]["best_arms"]
+        panels = {drawn_label(name): shares.loc[name].to_numpy() for name in shares.index}
+        return share_figure(panels, labels, best=best, ylabel="% of runs")
 
     def plot_regret(
         self,
@@ -177,11 +258,31 @@ class SimulationResult:
         ax: "Axes | None" = None,
     ) -> "Figure":
         """Mean regret over time with its confidence bands, drawn into ``ax`` if given."""
-        return regret_figure(self, variable, log_x, log_y, confidence, ax)
+        check_regret(variable)
+        confidence = as_fraction("confidence", confidence, SimulationError)
+        data = self.dataset
+        lines = []
+        for name in self.policies:
+            curves = data[variable].sel(policy=name).transpose("time", "run").values
+            mean, _, low, high = mean_interval(curves, confidence)
+            if log_y:  # values below zero have no logarithm
+                low = np.maximum(low, mean * 1e-3)
+            lines.append(Line(drawn_label(name), data["time"].values, mean, low, high))
+        words = "nominal regret" if variable == "nominal_regret" else "regret"
+        ylabel = f"cumulative {words}"
+        return band_figure(
+            lines, xlabel="time step", ylabel=ylabel, log_x=log_x, log_y=log_y, ax=ax
+        )
 
     def plot_pulls(self) -> "Figure":
         """Share of the steps in which each arm was played, one panel per policy."""
-        return pulls_figure(self)
+        pulls = self.dataset["pulls"].transpose("policy", "run", "arm").values
+        totals = pulls.sum(axis=1)
+        shares = totals / totals.sum(axis=1, keepdims=True)
+        labels = [drawn_label(arm) for arm in self.dataset["arm"].values.tolist()]
+        best = self.spec["environment"]["best_arms"]  # empty if they change over time or runs
+        names = [drawn_label(name) for name in self.policies]
+        return share_figure(dict(zip(names, shares, strict=True)), labels, best=best)
 
     def plot_estimate(
         self,
@@ -201,14 +302,89 @@ class SimulationResult:
             parameter: name of the only parameter to draw; needed with ``ax`` if there are several.
             ax: axes to draw into; by default a new figure.
         """
-        return estimate_figure(self, run, log_x, parameter, ax)
+        estimates = self.dataset["estimate"]
+        if "parameter" not in estimates.dims:
+            require(parameter is None, "parameter", "be None for theta", parameter, SimulationError)
+            lines = self._estimate_lines(estimates, self._truth(run), run)
+            return band_figure(lines, xlabel="time step", ylabel="parameter θ", log_x=log_x, ax=ax)
+        names = [str(name) for name in estimates["parameter"].values]
+        if parameter is not None:
+            require_known("parameter", parameter, names, SimulationError)
+            names = [parameter]
+        rule = f"be one of {', '.join(names)} if ax is given"
+        require(ax is None or len(names) == 1, "parameter", rule, parameter, SimulationError)
+        with styled():
+            panels = [ax] if ax is not None else new_row(4.6 * len(names), 3.9, len(names))[1]
+        theta = self.spec["environment"]["theta"] or {}
+        for name, panel in zip(names, panels, strict=True):
+            times = self.dataset["time"].values
+            truth = np.full(len(times), theta.get(name, np.nan))
+            line = Line("true parameter", times, truth, reference=True)
+            lines = self._estimate_lines(estimates.sel(parameter=name), line, run)
+            figure = band_figure(
+                lines, xlabel="time step", ylabel=drawn_label(name), log_x=log_x, ax=panel
+            )
+        return figure
 
     def plot_evidence(self, policy: str | None = None, run: int | None = None) -> "Figure":
         """The evidence of one run over time; the first policy and run by default.
 
         Needs a simulation with ``evidence=True``.
         """
-        return run_evidence_figure(self, policy, run)
+        data = self.dataset
+        rule = "be one with evidence (simulate with evidence=True)"
+        require("log_e_value" in data, "result", rule, list(data.data_vars), SimulationError)
+        policy = self.policies[0] if policy is None else policy
+        rule = f"be one of {', '.join(self.policies)}"
+        require(policy in self.policies, "policy", rule, policy, SimulationError)
+        run = self._as_run(run) if run is not None else int(data["run"].values[0])
+        one = data.sel(policy=policy, run=run)
+        return evidence_figure(
+            one["time"].values,
+            low=one["interval_low"].values,
+            high=one["interval_high"].values,
+            log_e_values=one["log_e_value"].values,
+            contenders=one["contender"].transpose("time", "arm").values,
+            arms=[drawn_label(arm) for arm in data["arm"].values.tolist()],
+            domain=tuple(self.spec["environment"]["model"]["domain"]),
+            truth=self._truth(run).y,
+            title=drawn_label(policy),
+            xlabel="time step",
+        )
+
+    def _estimate_lines(
+        self, estimates: "xr.DataArray", truth: Line, run: int | None
+    ) -> list[Line]:
+        """The true parameter, and the estimates of the policies that have one."""
+        times = self.dataset["time"].values
+        if run is not None:
+            estimates = estimates.sel(run=[self._as_run(run)])
+        lines = [truth]
+        for name in self.policies:
+            found = estimates.sel(policy=name).transpose("run", "time").values
+            known = ~np.isnan(found).all(axis=0)
+            if known.any():
+                low, middle, high = np.nanquantile(found[:, known], _BAND_QUANTILES, axis=0)
+                lines.append(Line(drawn_label(name), times[known], middle, low, high))
+        require(len(lines) > 1, "policies", "have an estimate", self.policies, SimulationError)
+        return lines
+
+    def _as_run(self, run: int) -> int:
+        runs = self.dataset["run"].values.tolist()
+        rule = f"be one of the runs {runs[0]} to {runs[-1]}"
+        require(run in runs, "run", rule, run, SimulationError)
+        return run
+
+    def _truth(self, run: int | None) -> Line:
+        times = self.dataset["time"].values
+        if "theta" not in self.dataset:
+            # theta is None, drawn as nan, if the environment has only true means.
+            theta = np.full(len(times), np.array(self.spec["environment"]["theta"], np.float64))
+        elif run is not None:
+            theta = np.broadcast_to(self.dataset["theta"].sel(run=run).values, len(times))
+        else:
+            theta = np.broadcast_to(self.dataset["theta"].median("run").values, len(times))
+        return Line("true parameter", times, theta, reference=True)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one netCDF file. An interrupted write leaves no partial file."""
@@ -351,56 +527,6 @@ def _is_number(arm: Any) -> bool:
         return False
 
 
-# Summaries: means over runs and their confidence intervals.
-
-REGRETS = ("regret", "nominal_regret")
-
-
-def summarize(
-    dataset: "xr.Dataset", baseline: str | None, confidence: float, variable: str
-) -> "pd.DataFrame":
-    """See `SimulationResult.summary`."""
-    import pandas as pd
-
-    confidence = as_fraction("confidence", confidence, SimulationError)
-    check_regret(variable)
-    names = [str(name) for name in dataset["policy"].values]
-    # NumPy's sums depend on the memory layout. A contiguous array gives the same bits for a
-    # computed, a joined and a loaded dataset.
-    final = np.ascontiguousarray(dataset[variable].isel(time=-1).transpose("policy", "run"))
-    columns = _columns("regret", final, confidence)
-    if baseline is not None:
-        rule = f"be one of {', '.join(names)}"
-        require(baseline in names, "baseline", rule, baseline, SimulationError)
-        columns |= _columns("difference", final - final[names.index(baseline)], confidence)
-    return Summary(columns, index=pd.Index(names, name="policy"))
-
-
-def gains(dataset: "xr.Dataset", baseline: str | int, confidence: float) -> "pd.DataFrame":
-    """See `SimulationResult.earnings`."""
-    import pandas as pd
-
-    confidence = as_fraction("confidence", confidence, SimulationError)
-    names = [str(name) for name in dataset["policy"].values]
-    regrets = np.ascontiguousarray(dataset["regret"].isel(time=-1).transpose("policy", "run"))
-    if isinstance(baseline, str):
-        rule = f"be one of {', '.join(names)}, or an arm's index"
-        require(baseline in names, "baseline", rule, baseline, SimulationError)
-        lost = regrets[names.index(baseline)]
-    else:
-        arm = as_arm("baseline", baseline, dataset.sizes["arm"])
-        if "gap" not in dataset:
-            raise SimulationError(
-                "baseline must be a policy of the simulation where means move: "
-                f"simulate FixedArm({arm}) as well, and name it"
-            )
-        gap = dataset["gap"].isel(arm=arm).to_numpy()
-        n_decisions = dataset["pulls"].transpose("policy", "run", "arm").sum("arm")
-        lost = np.broadcast_to(np.asarray(n_decisions, np.float64) * gap, regrets.shape)
-    numbers = _columns("gain", lost - regrets, confidence)
-    return Summary(numbers, index=pd.Index(names, name="policy"))
-
-
 def check_regret(variable: str) -> None:
     """Raise if this is not one of the two regrets."""
     rule = "be 'regret' or 'nominal_regret'"
@@ -411,11 +537,6 @@ def _columns(name: str, values: FloatArray, confidence: float) -> dict[str, Floa
     statistics = ("mean", "sem", "low", "high")
     numbers = mean_interval(values, confidence)
     return {f"{name}_{what}": number for what, number in zip(statistics, numbers, strict=True)}
-
-
-# Operating characteristics: which arms runs recommend, and how many decisions they need.
-
-GAP_TOLERANCE = 1e-9  # as a share of the largest gap; a smaller gap counts as zero
 
 
 def true_means_of(
@@ -432,64 +553,6 @@ def true_means_of(
     return (("run", "arm") if means.ndim == 2 else ("arm",)), means
 
 
-def selection(dataset: "xr.Dataset") -> "pd.DataFrame":
-    """See `SimulationResult.selection`."""
-    choice = dataset["choice"].transpose("policy", "run").values
-    shares = [(choice == arm).mean(axis=1) for arm in range(dataset.sizes["arm"])]
-    frame = _table(dataset, np.stack(shares, axis=1))
-    if "stopped" in dataset:
-        frame["none"] = (choice < 0).mean(axis=1)
-    return frame
-
-
-def decisions(dataset: "xr.Dataset") -> "pd.DataFrame":
-    """See `SimulationResult.decisions`."""
-    return _table(dataset, dataset["pulls"].transpose("policy", "run", "arm").values.mean(axis=1))
-
-
-def characteristics(
-    dataset: "xr.Dataset",
-    target: float | None,
-    more_than: float,
-    within: float,
-    stop: Mapping[str, Any],
-) -> "pd.DataFrame":
-    """See `SimulationResult.characteristics`."""
-    import pandas as pd
-
-    within = as_float("within", within, SimulationError)
-    require(within >= 0.0, "within", "be at least 0", within, SimulationError)
-    rule = "be one whose means stay during a run"
-    require("gap" in dataset, "result", rule, "one of a world that moves", SimulationError)
-    choice = dataset["choice"].transpose("policy", "run").values
-    pulls = dataset["pulls"].transpose("policy", "run", "arm").values
-    gaps = _by_run(dataset, "gap")
-    good = gaps <= within + GAP_TOLERANCE * gaps.max(initial=0.0)
-    correct = np.take_along_axis(good[np.newaxis], np.maximum(choice, 0)[..., np.newaxis], axis=2)
-    found = correct[..., 0] & (choice >= 0)
-    if stop.get("above") is not None:
-        too_high = _by_run(dataset, "true_mean")[:, stop["arm"]] > stop["above"]
-        found = np.where(too_high, choice < 0, found)
-    columns = {
-        "correct": found.mean(axis=1),
-        "decisions": pulls.sum(axis=2).mean(axis=1),
-    }
-    if "stopped" in dataset:
-        # A run that stops at the horizon did not stop early.
-        stopped = dataset["stopped"].transpose("policy", "run").values
-        early = (stopped > 0) & (stopped < int(dataset["time"].values[-1]))
-        columns["stopped"] = early.mean(axis=1)
-        columns["none"] = (choice < 0).mean(axis=1)
-    if target is not None:
-        limit = as_float("target", target, SimulationError)
-        most = as_float("more_than", more_than, SimulationError)
-        above = (pulls * (_by_run(dataset, "true_mean") > limit)).sum(axis=2)
-        columns["above"] = above.sum(axis=1) / pulls.sum(axis=(1, 2))
-        columns["exceeded"] = (above > most).mean(axis=1)
-    names = [str(name) for name in dataset["policy"].values]
-    return pd.DataFrame(columns, index=pd.Index(names, name="policy"))
-
-
 def _by_run(dataset: "xr.Dataset", name: str) -> FloatArray:
     """A variable as (run, arm), broadcast if all runs share the same values."""
     values = dataset[name].values
@@ -499,8 +562,6 @@ def _by_run(dataset: "xr.Dataset", name: str) -> FloatArray:
 
 def _table(dataset: "xr.Dataset", values: FloatArray) -> "pd.DataFrame":
     """One row per policy, one column per arm."""
-    import pandas as pd
-
     names = [str(name) for name in dataset["policy"].values]
     arms = pd.Index(dataset["arm"].values.tolist(), name="arm")
     return pd.DataFrame(values, index=pd.Index(names, name="policy"), columns=arms)
@@ -732,148 +793,3 @@ def _abbreviate(name: str, room: int) -> str:
         return name
     tail = (room - 3) // 2
     return f"{name[: room - 3 - tail]}...{name[-tail:]}"
-
-
-# Figures.
-
-_BAND_QUANTILES = (0.1, 0.5, 0.9)
-
-
-def regret_figure(
-    result: "SimulationResult",
-    variable: str,
-    log_x: bool,
-    log_y: bool,
-    confidence: float,
-    ax: "Axes | None" = None,
-) -> "Figure":
-    """Mean regret over time with bands."""
-    check_regret(variable)
-    confidence = as_fraction("confidence", confidence, SimulationError)
-    data = result.dataset
-    lines = []
-    for name in result.policies:
-        curves = data[variable].sel(policy=name).transpose("time", "run").values
-        mean, _, low, high = mean_interval(curves, confidence)
-        if log_y:  # values below zero have no logarithm
-            low = np.maximum(low, mean * 1e-3)
-        lines.append(Line(drawn_label(name), data["time"].values, mean, low, high))
-    words = "nominal regret" if variable == "nominal_regret" else "regret"
-    ylabel = f"cumulative {words}"
-    return band_figure(lines, xlabel="time step", ylabel=ylabel, log_x=log_x, log_y=log_y, ax=ax)
-
-
-def pulls_figure(result: "SimulationResult") -> "Figure":
-    """Shares of arms, one panel per policy."""
-    pulls = result.dataset["pulls"].transpose("policy", "run", "arm").values
-    totals = pulls.sum(axis=1)
-    shares = totals / totals.sum(axis=1, keepdims=True)
-    labels = [drawn_label(arm) for arm in result.dataset["arm"].values.tolist()]
-    best = result.spec["environment"]["best_arms"]  # empty if they change over time or runs
-    names = [drawn_label(name) for name in result.policies]
-    return share_figure(dict(zip(names, shares, strict=True)), labels, best=best)
-
-
-def selection_figure(result: "SimulationResult") -> "Figure":
-    """Shares of runs that recommend an arm, one panel per policy."""
-    shares = result.selection()
-    labels = [drawn_label(arm) for arm in shares.columns]
-    best = result.spec["environment"]["best_arms"]
-    panels = {drawn_label(name): shares.loc[name].to_numpy() for name in shares.index}
-    return share_figure(panels, labels, best=best, ylabel="% of runs")
-
-
-def estimate_figure(
-    result: "SimulationResult",
-    run: int | None,
-    log_x: bool,
-    parameter: str | None = None,
-    ax: "Axes | None" = None,
-) -> "Figure":
-    """Estimates of the policies that have one, and the true parameter."""
-    estimates = result.dataset["estimate"]
-    if "parameter" not in estimates.dims:
-        require(parameter is None, "parameter", "be None for theta", parameter, SimulationError)
-        lines = _estimate_lines(result, estimates, _truth(result, run), run)
-        return band_figure(lines, xlabel="time step", ylabel="parameter θ", log_x=log_x, ax=ax)
-    names = [str(name) for name in estimates["parameter"].values]
-    if parameter is not None:
-        require_known("parameter", parameter, names, SimulationError)
-        names = [parameter]
-    rule = f"be one of {', '.join(names)} if ax is given"
-    require(ax is None or len(names) == 1, "parameter", rule, parameter, SimulationError)
-    with styled():
-        panels = [ax] if ax is not None else new_row(4.6 * len(names), 3.9, len(names))[1]
-    theta = result.spec["environment"]["theta"] or {}
-    for name, panel in zip(names, panels, strict=True):
-        times = result.dataset["time"].values
-        truth = np.full(len(times), theta.get(name, np.nan))
-        line = Line("true parameter", times, truth, reference=True)
-        lines = _estimate_lines(result, estimates.sel(parameter=name), line, run)
-        figure = band_figure(
-            lines, xlabel="time step", ylabel=drawn_label(name), log_x=log_x, ax=panel
-        )
-    return figure
-
-
-def _estimate_lines(
-    result: "SimulationResult", estimates: "xr.DataArray", truth: Line, run: int | None
-) -> list[Line]:
-    """The true parameter, and the estimates of the policies that have one."""
-    times = result.dataset["time"].values
-    if run is not None:
-        estimates = estimates.sel(run=[_as_run(result, run)])
-    lines = [truth]
-    for name in result.policies:
-        found = estimates.sel(policy=name).transpose("run", "time").values
-        known = ~np.isnan(found).all(axis=0)
-        if known.any():
-            low, middle, high = np.nanquantile(found[:, known], _BAND_QUANTILES, axis=0)
-            lines.append(Line(drawn_label(name), times[known], middle, low, high))
-    require(len(lines) > 1, "policies", "have an estimate", result.policies, SimulationError)
-    return lines
-
-
-def run_evidence_figure(
-    result: "SimulationResult", policy: str | None, run: int | None
-) -> "Figure":
-    """Interval, e-value and contenders of one run of one policy."""
-    data = result.dataset
-    rule = "be one with evidence (simulate with evidence=True)"
-    require("log_e_value" in data, "result", rule, list(data.data_vars), SimulationError)
-    policy = result.policies[0] if policy is None else policy
-    rule = f"be one of {', '.join(result.policies)}"
-    require(policy in result.policies, "policy", rule, policy, SimulationError)
-    run = _as_run(result, run) if run is not None else int(data["run"].values[0])
-    one = data.sel(policy=policy, run=run)
-    return evidence_figure(
-        one["time"].values,
-        low=one["interval_low"].values,
-        high=one["interval_high"].values,
-        log_e_values=one["log_e_value"].values,
-        contenders=one["contender"].transpose("time", "arm").values,
-        arms=[drawn_label(arm) for arm in data["arm"].values.tolist()],
-        domain=tuple(result.spec["environment"]["model"]["domain"]),
-        truth=_truth(result, run).y,
-        title=drawn_label(policy),
-        xlabel="time step",
-    )
-
-
-def _as_run(result: "SimulationResult", run: int) -> int:
-    runs = result.dataset["run"].values.tolist()
-    rule = f"be one of the runs {runs[0]} to {runs[-1]}"
-    require(run in runs, "run", rule, run, SimulationError)
-    return run
-
-
-def _truth(result: "SimulationResult", run: int | None) -> Line:
-    times = result.dataset["time"].values
-    if "theta" not in result.dataset:
-        # theta is None, drawn as nan, if the environment has only true means.
-        theta = np.full(len(times), np.array(result.spec["environment"]["theta"], np.float64))
-    elif run is not None:
-        theta = np.broadcast_to(result.dataset["theta"].sel(run=run).values, len(times))
-    else:
-        theta = np.broadcast_to(result.dataset["theta"].median("run").values, len(times))
-    return Line("true parameter", times, theta, reference=True)

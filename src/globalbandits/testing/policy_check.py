@@ -8,7 +8,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from globalbandits._validation import require
 from globalbandits.compiling.engine import Engine
 from globalbandits.environments import BernoulliNoise, Environment
 from globalbandits.errors import ContractError, PolicyError
+from globalbandits.model import AnyModel
 from globalbandits.policies.base import Policy, registered
 from globalbandits.policies.learner import Learner
 from globalbandits.simulation.checkpoints import checkpoint_times
@@ -39,10 +40,6 @@ from globalbandits.testing.subject import (
     plain_state,
 )
 
-if TYPE_CHECKING:
-    from globalbandits.model import AnyModel
-
-
 # Rounds of the simulation that compares compiled and interpreted code.
 _SIMULATED_ROUNDS = 60
 
@@ -57,7 +54,7 @@ _FITTED_REWARDS = 18
 _VALUE_ROUNDS = 400
 
 
-def check_policy(policy: Policy, model: "AnyModel | None" = None) -> None:
+def check_policy(policy: Policy, model: AnyModel | None = None) -> None:
     """Check that a policy keeps the rules that learners and the simulator rely on.
 
     The rules are those of `CONTRACT`. Parameters survive JSON. Decisions depend only on the data

@@ -1,20 +1,17 @@
 """Theorem 7: regret bounds for BUW, the policy that follows UCB1 first and WAGP later."""
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from globalbandits._types import FloatArray
+from globalbandits.model import RewardModel
 from globalbandits.theory.holder_constants import as_times, constants
 from globalbandits.theory.wagp_bounds import bounded_time
 
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
 
-
-def buw_regret(model: "RewardModel", theta: float, times: ArrayLike) -> FloatArray:
+def buw_regret(model: RewardModel, theta: float, times: ArrayLike) -> FloatArray:
     """Theorem 7, one parameter: a bound on BUW's cumulative regret at T.
 
     The bound is ``8 sum_k log(T) / delta_k + K (1 + pi**2)`` until ``T = C2(Delta / 3)``, with
@@ -47,7 +44,7 @@ def buw_regret(model: "RewardModel", theta: float, times: ArrayLike) -> FloatArr
     return weight * np.log(np.minimum(t, switch)) + c.worth_length * c.n_arms * unlikely
 
 
-def buw_switch_time(model: "RewardModel", theta: float) -> float:
+def buw_switch_time(model: RewardModel, theta: float) -> float:
     """``C2(Delta / 3)``: the time from which BUW follows WAGP with high probability.
 
     Args:
@@ -62,7 +59,7 @@ def buw_switch_time(model: "RewardModel", theta: float) -> float:
     return float(bounded_time(model, model.suboptimality_distance(theta) / 3.0))
 
 
-def buw_worst_case_regret(model: "RewardModel", times: ArrayLike) -> FloatArray:
+def buw_worst_case_regret(model: RewardModel, times: ArrayLike) -> FloatArray:
     """Theorem 7, every parameter: a bound on BUW's cumulative regret at T.
 
     The bound is ``9 sqrt(K T log T) + K (1 + 2 pi**2)``, in units of reward. The paper gives
@@ -87,7 +84,7 @@ def buw_worst_case_regret(model: "RewardModel", times: ArrayLike) -> FloatArray:
     return np.asarray(c.value_length * root + c.worth_length * rest)
 
 
-def bayes_risk_growth(model: "RewardModel", times: ArrayLike) -> FloatArray:
+def bayes_risk_growth(model: RewardModel, times: ArrayLike) -> FloatArray:
     """The growth of WAGP's Bayes risk in T: ``log T`` if gamma = 1, else ``T**(1 - gamma)``.
 
     The prior must have a bounded density, also where two arms tie and WAGP's regret is largest.

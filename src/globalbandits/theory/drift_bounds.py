@@ -1,7 +1,6 @@
 """Theorem 8: regret bounds for non-stationary WAGP with a drifting parameter."""
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,14 +8,12 @@ from numpy.typing import ArrayLike
 from globalbandits._types import FloatArray
 from globalbandits._validation import as_integer, require
 from globalbandits.errors import ScenarioError
+from globalbandits.model import RewardModel
 from globalbandits.theory.holder_constants import as_times, constants
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
 
 
 def average_regret_under_drift(
-    model: "RewardModel", drift_time: ArrayLike, half_window: int | None = None
+    model: RewardModel, drift_time: ArrayLike, half_window: int | None = None
 ) -> FloatArray:
     """Theorem 8: a bound on the average regret per decision, for every horizon.
 
@@ -63,7 +60,7 @@ def average_regret_under_drift(
 
 
 def regret_under_drift(
-    model: "RewardModel",
+    model: RewardModel,
     drift_time: float,
     times: ArrayLike,
     half_window: int | None = None,

@@ -1,7 +1,7 @@
 """The Hölder constants of Assumption 1, which all bounds use."""
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,9 +9,7 @@ from numpy.typing import ArrayLike
 from globalbandits._types import FloatArray
 from globalbandits._validation import require
 from globalbandits.errors import ModelError, ScenarioError
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
+from globalbandits.model import RewardModel
 
 
 class Constants(NamedTuple):
@@ -45,7 +43,7 @@ class Constants(NamedTuple):
         return float(lipschitz * (0.5 * math.pi * self.n_arms) ** (0.5 * gamma))
 
 
-def constants(model: "RewardModel") -> Constants:
+def constants(model: RewardModel) -> Constants:
     """The constants of a model, rescaled to the unit interval in parameter and reward.
 
     The paper combines the smallest exponent with the largest constant, which is valid only for

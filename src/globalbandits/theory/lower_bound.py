@@ -14,7 +14,6 @@ formula.
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,17 +21,15 @@ from numpy.typing import ArrayLike
 from globalbandits._types import FloatArray
 from globalbandits._validation import as_float, as_integer, require
 from globalbandits.errors import ScenarioError
+from globalbandits.model import RewardModel
 from globalbandits.theory.holder_constants import as_times
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LowerBoundInstance:
     """A model and two parameters; every policy has regret at one of them."""
 
-    model: "RewardModel"
+    model: RewardModel
     exponent: int  # the paper's gamma, odd
     distance: float  # Delta
     thetas: tuple[float, float]  # below and above the crossing
@@ -87,8 +84,6 @@ def lower_bound_instance(*, exponent: int = 1, distance: float) -> LowerBoundIns
     >>> [round(value, 4) for value in found.bound([1, 100, 10_000]).tolist()]
     [0.1, 1.2834, 1.2838]
     """
-    from globalbandits.model import RewardModel
-
     g = as_integer("exponent", exponent, 1, ScenarioError)
     require(g % 2 == 1, "exponent", "be odd", exponent, ScenarioError)
     delta = as_float("distance", distance, ScenarioError)

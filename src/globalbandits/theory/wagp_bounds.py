@@ -2,16 +2,14 @@
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from globalbandits._types import FloatArray
+from globalbandits.model import RewardModel
 from globalbandits.theory.holder_constants import as_times, constants
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
 
 _E_REMAINDER = 1.4456468917292502e-16  # e - math.e
 _SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
@@ -71,7 +69,7 @@ def linear_beats_log(factor: ArrayLike) -> FloatArray:
 # them as printed, with g1bar where Theorem 3 prints g1, and with (pi/2) in brackets.
 
 
-def mean_squared_error(model: "RewardModel", times: ArrayLike) -> FloatArray:
+def mean_squared_error(model: RewardModel, times: ArrayLike) -> FloatArray:
     """Theorem 1: a bound on the mean squared error of WAGP's estimate after t observations.
 
     ``2 K g1bar D1bar**2 Gamma(g1bar) t**(-g1bar)``, in squared units of the parameter.
@@ -90,7 +88,7 @@ def mean_squared_error(model: "RewardModel", times: ArrayLike) -> FloatArray:
     return factor * c.domain_length**2 * as_times(times) ** -c.inverse_exponent
 
 
-def one_step_regret(model: "RewardModel", times: ArrayLike) -> FloatArray:
+def one_step_regret(model: RewardModel, times: ArrayLike) -> FloatArray:
     """Theorem 2: a bound on the expected regret of WAGP's decision number t.
 
     The bound is ``2 D1bar**g2 D2 (pi/2)**(gamma/2) K**(gamma/2) (t - 1)**(-gamma/2)`` in units of
@@ -113,7 +111,7 @@ def one_step_regret(model: "RewardModel", times: ArrayLike) -> FloatArray:
     return np.where(t < 2.0, c.worth_length, c.value_length * later)
 
 
-def worst_case_regret(model: "RewardModel", times: ArrayLike) -> FloatArray:
+def worst_case_regret(model: RewardModel, times: ArrayLike) -> FloatArray:
     """Theorem 3: a bound on WAGP's cumulative regret at T, for every parameter.
 
     ``2 + S2 T**(1 - gamma/2)`` with ``S2 = 2 D1bar**g2 D2 (pi K / 2)**(gamma/2) /
@@ -133,7 +131,7 @@ def worst_case_regret(model: "RewardModel", times: ArrayLike) -> FloatArray:
     return first + second * as_times(times) ** (1.0 - 0.5 * c.informativeness)
 
 
-def worst_case_constants(model: "RewardModel") -> tuple[float, float]:
+def worst_case_constants(model: RewardModel) -> tuple[float, float]:
     """S1 and S2 of Theorems 3 and 4: regret is at most ``S1 + S2 T**(1 - gamma/2)``.
 
     Both are in units of worth. S2 has the Lipschitz constant of the value function as a factor,
@@ -158,7 +156,7 @@ def worst_case_constants(model: "RewardModel") -> tuple[float, float]:
 # The proof drops a factor 2K that the theorem's statement keeps; the code follows the statement.
 
 
-def logarithmic_time(model: "RewardModel", distance: ArrayLike) -> FloatArray:
+def logarithmic_time(model: RewardModel, distance: ArrayLike) -> FloatArray:
     """C1: the time from which WAGP's regret grows at most logarithmically.
 
     ``ceil(A/2 glog(A/2))`` with ``A = (D1bar K / distance)**(2 / g1bar)``. It is 1 if
@@ -176,7 +174,7 @@ def logarithmic_time(model: "RewardModel", distance: ArrayLike) -> FloatArray:
     return linear_beats_log(0.5 * _factor(model, distance))
 
 
-def bounded_time(model: "RewardModel", distance: ArrayLike) -> FloatArray:
+def bounded_time(model: RewardModel, distance: ArrayLike) -> FloatArray:
     """C2: the time from which WAGP's further regret is bounded by a constant.
 
     ``ceil(A glog(A))`` with ``A = (D1bar K / distance)**(2 / g1bar)``. It is 1 if A < 2.73, and
@@ -194,7 +192,7 @@ def bounded_time(model: "RewardModel", distance: ArrayLike) -> FloatArray:
     return linear_beats_log(_factor(model, distance))
 
 
-def _factor(model: "RewardModel", distance: ArrayLike) -> FloatArray:
+def _factor(model: RewardModel, distance: ArrayLike) -> FloatArray:
     c = constants(model)
     share = np.asarray(distance, dtype=np.float64) / c.domain_length
     with np.errstate(divide="ignore", over="ignore"):
@@ -266,7 +264,7 @@ class Regimes:
         return "\n".join(lines)
 
 
-def regimes(model: "RewardModel", theta: float) -> Regimes:
+def regimes(model: RewardModel, theta: float) -> Regimes:
     """Theorem 4 at one parameter: the three regimes, their times and their constants.
 
     Args:

@@ -14,7 +14,7 @@ def benchmark(
 ) -> FloatArray:
     """Return the selection shares of the non-parametric benchmark (O'Quigley et al. 2002).
 
-    Every patient's outcome is known at all doses: the best that a design can hope for.
+    Every patient's outcome is known at all doses, so no design can select better.
 
     Args:
         truth: the true rates of the doses.

@@ -9,11 +9,10 @@ from globalbandits._types import FloatArray
 from globalbandits._validation import as_fraction, as_integer, as_positive, require
 from globalbandits.errors import ModelError, PolicyError
 from globalbandits.model import RewardModel
+from globalbandits.trial.design import Design
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from globalbandits.trial.design import Design
 
 
 def skeleton(
@@ -29,7 +28,7 @@ def skeleton(
         target: the target rate.
         mtd: the number of the dose whose first guess is the target, from 1 to n.
         n: the number of doses.
-        intercept: of the logistic model `gb.dose.skeleton_logistic`; None for `gb.dose.power`.
+        intercept: the intercept of `gb.dose.skeleton_logistic`; None for `gb.dose.power`.
 
     >>> [round(rate, 3) for rate in skeleton(0.05, 0.25, mtd=3, n=5)]
     [0.084, 0.157, 0.25, 0.355, 0.46]
@@ -97,7 +96,7 @@ def calibration_set(target: float, n: int, odds_ratio: float) -> FloatArray:
 
 
 def sample_size(
-    design: "Design",
+    design: Design,
     correct: float,
     *,
     odds_ratio: float = 1.8,

@@ -19,7 +19,7 @@ from globalbandits.trial.tite import TITE
 PRIOR_VARIANCE = 1.34
 _PRIORS = ("normal", "exponential")
 # Standard deviations of a normal prior inside the domain, with and without a correlation.
-_REACH, _CORRELATED_REACH = 5.1, 7.2
+_DOMAIN_SDS, _CORRELATED_DOMAIN_SDS = 5.1, 7.2
 
 
 def crm(
@@ -51,11 +51,11 @@ def crm(
         patients: the number of patients.
         cohort: the number of patients that are treated at once.
         start: the index of the first dose.
-        intercept: of the logistic model; None for the empiric model.
+        intercept: the intercept of the logistic model; None for the empiric model.
         prior: ``"normal"``: theta is normal around 0, which is a lognormal prior of the exponent
             exp(theta) of the skeleton; ``"exponential"``: the exponent is exponential with mean 1
             (O'Quigley, Pepe and Fisher 1990).
-        prior_variance: of the normal prior.
+        prior_variance: the variance of the normal prior.
         rule: ``"plug_in"``: the dose whose rate at the posterior mean of theta is nearest to the
             target; ``"mean"``: the dose whose posterior mean rate is nearest.
         overdose: a rate and a probability: only doses whose rate is above the first with less than
@@ -110,9 +110,9 @@ def tite_crm(
         doses: as in `crm`, and all that follow.
         patients: the number of patients.
         start: the index of the first dose.
-        intercept: of the logistic model.
+        intercept: the intercept of the logistic model.
         prior: the kind of the prior.
-        prior_variance: of the normal prior.
+        prior_variance: the variance of the normal prior.
         rule: the rule of the dose.
         overdose: overdose control.
         stop: a rule that ends the trial early. It uses only outcomes that are known.
@@ -192,7 +192,7 @@ def blrm(
         rule_of_two = "have two numbers, of log_alpha and of log_beta"
         require(len(given) == 2, name, rule_of_two, given, PolicyError)
     spread = tuple(as_positive("prior_sd", value, PolicyError) for value in spread)
-    reach = _REACH if correlation == 0.0 else _CORRELATED_REACH
+    reach = _DOMAIN_SDS if correlation == 0.0 else _CORRELATED_DOMAIN_SDS
     ends = [(mean - reach * sd, mean + reach * sd) for mean, sd in zip(means, spread, strict=True)]
     slope = math.exp(ends[1][0]), math.exp(ends[1][1])
     model = dose.logistic(amounts, ends[0], slope=slope, reference=reference, target=target)
@@ -247,7 +247,7 @@ def _crm_model(
     """Return the model on a domain that holds the prior, and the prior."""
     require_known("prior", prior, _PRIORS, PolicyError)
     sd = math.sqrt(as_positive("prior_variance", prior_variance, PolicyError))
-    reach = max(6.0, _REACH * sd)
+    reach = max(6.0, _DOMAIN_SDS * sd)
     # The logarithm of an exponential number lies in the second domain, but for 1e-6.
     domain = (-reach, reach) if prior == "normal" else (-14.5, 3.5)
     levels = as_levels("guesses", guesses, 0.0, 1.0, "lie strictly between 0 and 1")

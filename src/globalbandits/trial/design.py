@@ -25,6 +25,7 @@ from globalbandits.evidence.stop_rules import (
 from globalbandits.model import AnyModel, RewardModel
 from globalbandits.model.catalogue.dose import order_remarks
 from globalbandits.model.objectives import Benefit
+from globalbandits.plots.pathway_tree import pathway_tree
 from globalbandits.policies import Learner, Policy, StopWhen
 from globalbandits.policies.base import Rules
 from globalbandits.policies.structured.cohort_design import (
@@ -547,8 +548,6 @@ class Design:
 
     def plot_pathways(self, cohorts: int = 3, *, title: str = "") -> "Figure":
         """Draw all dose-transition pathways of the first cohorts as a tree."""
-        from globalbandits.plots.pathway_tree import pathway_tree
-
         return pathway_tree(self._all_paths(cohorts), self.doses, title)
 
     def _all_paths(self, cohorts: int) -> list[tuple[Path, int]]:

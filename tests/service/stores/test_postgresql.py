@@ -19,10 +19,10 @@ from globalbandits.errors import (
     UnknownError,
 )
 from globalbandits.service.log import Log
+from globalbandits.service.log.archive.retention import prune
+from globalbandits.service.log.archive.transfer import copy, export_lines
 from globalbandits.service.log.load import load
 from globalbandits.service.log.replay import comparable_state, replay
-from globalbandits.service.log.retention import prune
-from globalbandits.service.log.transfer import copy, export_lines
 from globalbandits.service.stores import SQLiteStore, open_store
 from globalbandits.service.stores.migrations import Migration, migrations
 from globalbandits.service.stores.postgresql import PostgreSQLStore

@@ -22,9 +22,9 @@ MAX_PRICES, MAX_DOSES = 40, 12
 SHOP_PROBABILITY = 2.0 / 3.0
 # The length of theta's domain: a difference for log-odds, a ratio for rates and elasticities.
 _LOG_ODDS_LENGTH = 4.0
-_RATIO = 2.0
+_DOMAIN_RATIO = 2.0
 # The power of linear_power demand, as in the paper.
-_POWER = 2.0
+_LINEAR_POWER = 2.0
 # The highest price of linear_power demand, as a share of the price at which demand is 0.
 _LAST_SHARE = 0.95
 
@@ -72,7 +72,7 @@ def _draw_shop(rate: float, rng: np.random.Generator) -> ConversionFamily:
     possible = [_logit_shop, _isoelastic_shop]
     if rate < math.exp(-1.0):
         possible.append(_exponential_shop)
-    if rate < (_POWER / (1.0 + _POWER)) ** _POWER:
+    if rate < (_LINEAR_POWER / (1.0 + _LINEAR_POWER)) ** _LINEAR_POWER:
         possible.append(_linear_power_shop)
     shop = possible[int(rng.integers(len(possible)))](rate, best, rng)
     margin = best - shop.cost
@@ -132,11 +132,11 @@ def _exponential_shop(rate: float, best: float, rng: np.random.Generator) -> _Sh
 
 def _linear_power_shop(rate: float, best: float, rng: np.random.Generator) -> _Shop:
     """(best - cost) * power * theta = 1 - theta * best."""
-    rest = rate ** (1.0 / _POWER)
+    rest = rate ** (1.0 / _LINEAR_POWER)
     theta = (1.0 - rest) / best
-    cost = best - rest / (_POWER * theta)
+    cost = best - rest / (_LINEAR_POWER * theta)
     last = best + _LAST_SHARE * (1.0 / theta - best)
-    build = partial(demand.linear_power, power=_POWER)
+    build = partial(demand.linear_power, power=_LINEAR_POWER)
     return _Shop("linear_power", cost, 0.0, last, theta, _ratio_domain(theta, rng), build)
 
 
@@ -201,4 +201,4 @@ def _points_through(
 def _ratio_domain(theta: float, rng: np.random.Generator) -> Domain:
     """Return an interval whose ends have a fixed ratio, with theta at a random place."""
     share = rng.uniform(0.05, 0.95)
-    return theta * _RATIO**-share, theta * _RATIO ** (1.0 - share)
+    return theta * _DOMAIN_RATIO**-share, theta * _DOMAIN_RATIO ** (1.0 - share)

@@ -8,10 +8,15 @@ import numpy as np
 
 from globalbandits._random import Stream, generator
 from globalbandits._validation import as_integer, as_seed, require_known
-from globalbandits.environments.arcsine import ArcsineBetaNoise
 from globalbandits.environments.environment import Environment
-from globalbandits.environments.noise import BernoulliNoise, BetaNoise, MirroredBetaNoise, Noise
-from globalbandits.environments.truncated_normal import TruncatedNormalNoise
+from globalbandits.environments.noises.arcsine import ArcsineBetaNoise
+from globalbandits.environments.noises.noise import (
+    BernoulliNoise,
+    BetaNoise,
+    MirroredBetaNoise,
+    Noise,
+)
+from globalbandits.environments.noises.truncated_normal import TruncatedNormalNoise
 from globalbandits.environments.worlds.conversion import draw_conversion_family
 from globalbandits.environments.worlds.curve_errors import KINDS, draw_error
 from globalbandits.environments.worlds.families import draw_family

@@ -16,7 +16,9 @@ from globalbandits.fitting.estimation.fitted_population import FittedPopulation,
 from globalbandits.fitting.estimation.offered_arms import ArmScale
 from globalbandits.fitting.panel import Panel
 
-ENDOGENEITY_LEVEL = 0.01  # of the test; a wrong alarm costs precision, a missed one the verdict
+ENDOGENEITY_LEVEL = (
+    0.01  # of the test; a false alarm costs precision, a missed alarm makes the verdict wrong
+)
 MIN_GROUPS_IN_TEST = 4
 CLEAR_SLOPE = 2.0  # standard errors
 
@@ -61,7 +63,7 @@ def check_endogeneity(panel: Panel, scale: ArmScale, independent: FittedPopulati
 
     Args:
         panel: The history.
-        scale: Of its arms; labels have no slope, and nothing is tested.
+        scale: The places of its arms; labels have no slope, and nothing is tested.
         independent: The fit of every arm for itself; it says how much groups differ.
     """
     unknown = Slope(0.0, float("inf"))
@@ -133,7 +135,7 @@ def expected_direction(worth: Worth, arm_name: str, ordered: bool) -> int:
 def wrong_direction(
     found: Endogeneity, fitted: FittedPopulation, arms: tuple[Any, ...], direction: int
 ) -> str:
-    """Say that the fitted curves go against what prices or doses do; empty if they do not.
+    """Return a sentence if the fitted curves contradict prices or doses; else an empty text.
 
     Args:
         found: The slopes.

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from globalbandits._means import mean_and_error
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_integer, require
+from globalbandits.environments import BernoulliNoise, Environment, Population, ScaledCoinNoise
 from globalbandits.errors import FitError, PolicyError
 from globalbandits.fitting.assessment.held_out_scores import Difference
 from globalbandits.fitting.assessment.standard_errors import StandardErrors, expected_bias_scale
@@ -29,13 +31,21 @@ from globalbandits.fitting.estimation.fitted_population import (
 from globalbandits.fitting.estimation.group_posterior import posterior_weights
 from globalbandits.fitting.panel import Panel
 from globalbandits.fitting.panel.panel_checks import check_enough_groups
+from globalbandits.model import AnyModel, RewardModel
+from globalbandits.policies import (
+    IDS,
+    WAGP,
+    Elastic,
+    IndependentGittins,
+    Policy,
+    RandomEffectsThompson,
+    ThompsonSampling,
+)
+from globalbandits.policies.elastic.curve_posterior import SCALES
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from globalbandits.environments import Environment
-    from globalbandits.model import AnyModel, RewardModel
-    from globalbandits.policies import Elastic, Policy
 
 N_CHECKPOINTS = 12
 MAX_HORIZON = 10_000_000  # rounds
@@ -104,10 +114,12 @@ class Forecast:
     def errors(self) -> dict[str, FloatArray]:
         """Standard errors of the means."""
         found = {
-            name: _standard_error(self.runs[name]) for name in self.means if name != self.fixed
+            name: mean_and_error(self.runs[name], axis=0)[1]
+            for name in self.means
+            if name != self.fixed
         }
         if self.fixed_gaps.size:
-            found[self.fixed] = _standard_error(self.fixed_gaps[:, None] * self.times)
+            found[self.fixed] = mean_and_error(self.fixed_gaps[:, None] * self.times, axis=0)[1]
         return found
 
     def beyond(self, name: str, other: str) -> Difference:
@@ -143,7 +155,7 @@ class Forecast:
         means = np.asarray(self.means[name] - self.means[other])
         if self.fixed in (name, other):
             return means, np.hypot(self.errors[name], self.errors[other])
-        return means, _standard_error(self.runs[name] - self.runs[other])
+        return means, mean_and_error(self.runs[name] - self.runs[other], axis=0)[1]
 
     @cached_property
     def frame(self) -> "pd.DataFrame":
@@ -158,11 +170,6 @@ class Forecast:
             "se": np.concatenate([self.errors[name] for name in self.means]),
         }
         return pd.DataFrame(columns, index=index)
-
-
-def _standard_error(values: FloatArray) -> FloatArray:
-    """Return the standard error of the mean over the first axis."""
-    return np.asarray(values.std(axis=0, ddof=1) / np.sqrt(len(values)))
 
 
 class Prospects(NamedTuple):
@@ -187,7 +194,7 @@ class ForecastSettings(NamedTuple):
     ) -> "ForecastSettings":
         """Return the settings, or raise an error that names the wrong one.
 
-        Without a horizon the default one is simulated, and Elastic(history) does not know it.
+        Without a horizon the default one is simulated, and Elastic(history) plays without one.
         """
         known = None
         if horizon is not None:
@@ -233,14 +240,14 @@ class ErrorSizes(NamedTuple):
 
 
 def error_sizes(
-    fitted: FittedPopulation, bias_scale: float, arms: Sequence[Any], model: "AnyModel"
+    fitted: FittedPopulation, bias_scale: float, arms: Sequence[Any], model: AnyModel
 ) -> ErrorSizes:
     """Return the sizes of errors that a policy should expect.
 
     Args:
         fitted: The population, with the bias of each arm.
         bias_scale: Rms bias to expect, on the unit scale; the proportions of arms count half.
-        arms: Of the population.
+        arms: The arms of the population.
         model: Its arms may be more; those that the history lacks have errors of the usual size.
     """
     factor = bias_scale / max(fitted.bias_scale, 1e-12)
@@ -262,8 +269,6 @@ def error_prior(size: float) -> tuple[float, ...]:
     >>> [round(weight, 3) for weight in error_prior(0.04)]
     [0.01, 0.001, 0.012, 0.141, 0.613, 1.0, 0.613, 0.141, 0.012]
     """
-    from globalbandits.policies.elastic.curve_posterior import SCALES
-
     centre = max(size, 1e-6)
 
     def weight(size: float) -> float:
@@ -275,10 +280,8 @@ def error_prior(size: float) -> tuple[float, ...]:
     return tuple(weight(size) for size in SCALES)
 
 
-def history_policy(sizes: ErrorSizes, horizon: int | None = None) -> "Elastic":
+def history_policy(sizes: ErrorSizes, horizon: int | None = None) -> Elastic:
     """Return Elastic with the error sizes that the history shows, arm by arm."""
-    from globalbandits.policies import Elastic
-
     return Elastic(
         horizon=horizon,
         exception=HISTORY_EXCEPTION,
@@ -289,24 +292,15 @@ def history_policy(sizes: ErrorSizes, horizon: int | None = None) -> "Elastic":
 
 
 def candidate_policies(
-    sizes: ErrorSizes, model: "RewardModel", horizon: int | None = None
-) -> "dict[str, Policy]":
+    sizes: ErrorSizes, model: RewardModel, horizon: int | None = None
+) -> dict[str, Policy]:
     """Return the policies to compare by name, without those that cannot play the model.
 
     Args:
-        sizes: Of the curves' errors.
+        sizes: The sizes of the curves' errors.
         model: What they play.
-        horizon: The horizon that Elastic(history) knows, or None.
+        horizon: The horizon of Elastic(history), or None.
     """
-    from globalbandits.policies import (
-        IDS,
-        WAGP,
-        Elastic,
-        IndependentGittins,
-        RandomEffectsThompson,
-        ThompsonSampling,
-    )
-
     every: dict[str, Policy] = {
         ELASTIC_HISTORY: history_policy(sizes, horizon),
         "Elastic": Elastic(),
@@ -317,7 +311,7 @@ def candidate_policies(
         "ThompsonSampling": ThompsonSampling(),
     }
 
-    def can_play(policy: "Policy") -> bool:
+    def can_play(policy: Policy) -> bool:
         try:
             policy.setup(model)
         except PolicyError:
@@ -329,7 +323,7 @@ def candidate_policies(
 
 def forecast_new_groups(
     fitted: FittedPopulation,
-    model: "RewardModel",
+    model: RewardModel,
     worth: Worth,
     scale: ThetaScale,
     errors: StandardErrors,
@@ -344,10 +338,10 @@ def forecast_new_groups(
     Args:
         fitted: The population, with the offered arms.
         model: Its model.
-        worth: Of the offered arms.
+        worth: The worth of the offered arms.
         scale: Theta at the population's points.
-        errors: Of the fit; they say how large the bias may be.
-        n_groups: Of the history.
+        errors: The standard errors of the fit, which bound the bias.
+        n_groups: The number of groups of the history.
         settings: How to simulate.
     """
     expected = error_sizes(fitted, expected_bias_scale(fitted, errors), worth.arms, model)
@@ -364,18 +358,18 @@ def forecast_new_groups(
 
 def forecast_regret(
     fitted: FittedPopulation,
-    model: "RewardModel",
+    model: RewardModel,
     worth: Worth,
     scale: ThetaScale,
-    policies: "Mapping[str, Policy]",
+    policies: Mapping[str, Policy],
     settings: ForecastSettings,
 ) -> Forecast:
     """Simulate policies in new groups of a population.
 
     Args:
         fitted: The population.
-        model: What policies believe.
-        worth: Of the population's arms.
+        model: The model that policies use.
+        worth: The worth of the population's arms.
         scale: Theta at the population's points.
         policies: By name.
         settings: How to simulate.
@@ -390,7 +384,7 @@ def forecast_regret(
 
 
 def fixed_arm_gaps(
-    fixed: int, true: FloatArray, env: "Environment", arms: Sequence[Any]
+    fixed: int, true: FloatArray, env: Environment, arms: Sequence[Any]
 ) -> FloatArray:
     """Return what one arm loses per round in every group: shape (n_groups,).
 
@@ -398,10 +392,8 @@ def fixed_arm_gaps(
         fixed: The arm, an index of ``arms``.
         true: Worth of the groups' arms: shape (n_groups, n_arms).
         env: The groups' environment; its model may have arms that the history lacks.
-        arms: Of the history.
+        arms: The arms of the history.
     """
-    from globalbandits.environments import Population
-
     best, population = true.max(axis=1), env.theta
     others = [place for place, arm in enumerate(env.model.arms) if arm not in arms]
     if others and isinstance(population, Population) and population.samples is not None:
@@ -415,7 +407,7 @@ def fixed_arm_name(arm: Any) -> str:
 
 
 def simulate_groups(
-    env: "Environment", policies: "Mapping[str, Policy]", settings: ForecastSettings
+    env: Environment, policies: Mapping[str, Policy], settings: ForecastSettings
 ) -> tuple[IntArray, dict[str, FloatArray]]:
     """Return times, and the regret of every policy in every run: shape (n_runs, n_times)."""
     from globalbandits.simulation import simulate
@@ -440,21 +432,19 @@ def simulate_groups(
 def groups_environment(
     drawn: DrawnGroups,
     fitted: FittedPopulation,
-    model: "RewardModel",
+    model: RewardModel,
     arms: Sequence[Any],
     scale: ThetaScale,
-) -> "Environment":
+) -> Environment:
     """Return an environment whose runs have one of the drawn groups each.
 
     Args:
         drawn: The groups.
         fitted: The population they come from, with its noise.
-        model: What policies believe.
+        model: The model that policies use.
         arms: The arms of groups and population.
         scale: Theta at the points of the groups.
     """
-    from globalbandits.environments import BernoulliNoise, Environment, Population, ScaledCoinNoise
-
     places = [model.arms.index(arm) for arm in arms]
     middles = np.clip(0.5 * (scale.edges[1:] + scale.edges[:-1]), *model.domain)
     theta = middles[drawn.points]
@@ -474,7 +464,7 @@ def replay_groups(
     panel: Panel,
     fitted: FittedPopulation,
     worth: Worth,
-    learn: "Callable[[Panel], tuple[FittedPopulation, RewardModel, ThetaScale]]",
+    learn: Callable[[Panel], tuple[FittedPopulation, RewardModel, ThetaScale]],
     settings: ForecastSettings,
 ) -> Forecast:
     """Play the groups of each half of a history with what is learned from the other half.
@@ -485,7 +475,7 @@ def replay_groups(
     Args:
         panel: The history.
         fitted: The fit to all of it.
-        worth: Of the arms.
+        worth: The worth of the arms.
         learn: Learns population, model and theta from half of the groups.
         settings: How to simulate.
     """

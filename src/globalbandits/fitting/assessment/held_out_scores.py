@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from globalbandits._means import mean_and_error
 from globalbandits._types import FloatArray, IntArray
 from globalbandits.fitting.decision_value import Worth
 from globalbandits.fitting.estimation.factor_model import (
@@ -65,9 +66,8 @@ def difference(first: FloatArray, second: FloatArray) -> Difference:
     found = (first - second)[np.isfinite(first - second)]
     if found.size < 2:
         return Difference(float("nan"), float("nan"), int(found.size))
-    return Difference(
-        float(found.mean()), float(found.std(ddof=1) / np.sqrt(found.size)), int(found.size)
-    )
+    mean, error = mean_and_error(found)
+    return Difference(float(mean), float(error), int(found.size))
 
 
 def score_groups(
@@ -127,7 +127,7 @@ def score_later(
     Args:
         panel: All rewards.
         late: Those of the last third; the same groups and arms.
-        scale: Of the arms.
+        scale: The places of the arms.
         given: The user's own curves.
         within: Whether to fit from differences inside groups.
     """
@@ -180,7 +180,7 @@ def half_split_values(
         shared: The shared model.
         independent: Every arm for itself.
         pooled: The arms' means over the groups that the fits have seen.
-        worth: Of the arms.
+        worth: The worth of the arms.
         rng: For the splits.
     """
     totals = np.zeros((panel.n_groups, len(RULES)))

@@ -27,10 +27,10 @@ def write_notes(
 
     Args:
         panel: The history.
-        scale: Of its arms.
+        scale: The places of its arms.
         used: The fit to it.
         final: The fit for the offered arms.
-        worth: Of the offered arms.
+        worth: The worth of the offered arms.
         held_out: Scores of groups that the fits had not seen.
     """
     return [

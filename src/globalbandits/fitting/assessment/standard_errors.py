@@ -52,12 +52,12 @@ def bootstrap_errors(
 
     Args:
         panel: The history.
-        scale: Of its arms.
-        worth: Of its arms.
+        scale: The places of its arms.
+        worth: The worth of its arms.
         shared: The fit whose errors are wanted.
         independent: The fit of every arm for itself.
         offer: Returns a fit for the offered arms, with their worth.
-        seed: Of the draws.
+        seed: The seed of the draws.
     """
     rng = np.random.default_rng(seed)
     shrink = 1.0

@@ -83,7 +83,7 @@ def fit_strata(
         worth_of: Returns the worth of some arms.
         overall: The best arm of the whole history.
         labels: Whether the arms' numbers mean nothing.
-        seed: Of the draws.
+        seed: The seed of the draws.
     """
     names = column_list(by)
     require(columns.reward is not None, "by", "come with rows of single rewards", by, FitError)

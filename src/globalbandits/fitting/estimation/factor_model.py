@@ -5,7 +5,7 @@ w, and the effective count ``m = n / (phi + n rho)``. Rewards of one cell share 
 error at that arm, so m grows more slowly than n.
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import logit
@@ -32,9 +32,7 @@ from globalbandits.fitting.estimation.fitted_population import (
 from globalbandits.fitting.estimation.group_posterior import log_scores
 from globalbandits.fitting.estimation.offered_arms import ArmScale
 from globalbandits.fitting.panel import Panel
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
+from globalbandits.model import RewardModel
 
 MAX_STEPS = 150
 STEP_TOLERANCE = 1e-4  # of a, c and sqrt(rho); smaller changes end the fit
@@ -129,7 +127,7 @@ def fit_given(panel: Panel, scale: ArmScale, given: GivenCurves) -> FittedPopula
     return run_em(panel, scale, start, MAX_STEPS)
 
 
-def read_curves(model: "RewardModel", panel: Panel) -> GivenCurves:
+def read_curves(model: RewardModel, panel: Panel) -> GivenCurves:
     """Read the user's own curves at the middles of equal cells of theta, for the panel's arms."""
     for arm in panel.arms:
         if arm not in model.arms:
@@ -277,7 +275,7 @@ def run_em(
 
     Args:
         panel: The history.
-        scale: Of the arms.
+        scale: The places of the arms.
         start: Where to start; the user's own curves are never changed.
         max_steps: Largest number of steps.
         identical_groups: Whether to keep the groups' own errors at their minimum.
@@ -341,7 +339,7 @@ def improve_curves(
         counts: N = w' m, shape (n_points, n_arms).
         successes: S = w' (m y).
         fitted: The population before the step; its shrinkage gives the penalty.
-        scale: Of the arms; deviations from a straight line over it are penalised.
+        scale: The places of the arms; deviations from a straight line over it are penalised.
     """
     n_arms = fitted.a.size
     z = fitted.grid

@@ -100,10 +100,10 @@ def unit_curves(model: VectorModel, panel: Panel, points: FloatArray) -> FloatAr
 
 
 def without_excess(panel: Panel, curves: FloatArray) -> Panel:
-    """Return the panel with cells of at most as many rewards as the grid can tell apart.
+    """Return the panel with the rewards of each cell limited to what the grid can resolve.
 
-    A cell with more rewards would know its mean better than the distance of neighbouring points.
-    What it knows beyond that says nothing about how groups differ.
+    A cell with more rewards would determine its mean more exactly than the distance of
+    neighbouring points. That precision carries no information about how groups differ.
     """
     span = np.maximum(curves.max(axis=0) - curves.min(axis=0), 1e-3)
     most = (N_CELLS / (2.0 * span)) ** 2

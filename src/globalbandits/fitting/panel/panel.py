@@ -155,8 +155,8 @@ def panels_from_totals(
         dropped: Number of rows without a reward.
         with_late: Whether to return the second panel.
         rounds_per_row: Mean number of trials of a row; 1 for single rewards.
-        dispersion: Of rows with trials. Trials that vary D times as much as chance tell as much
-            as a D-th of them (quasi-likelihood).
+        dispersion: The variance of rows with trials, relative to that of chance. Counts are divided
+            by it (quasi-likelihood).
         unbounded: Whether rewards have no highest value.
     """
     whole, late = (

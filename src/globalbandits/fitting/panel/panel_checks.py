@@ -199,7 +199,7 @@ def check_arms_repeat(groups: IntArray, arms: IntArray, n_arms: int) -> None:
 
 
 def check_panel(panel: Panel, ordered: bool) -> None:
-    """Refuse a panel that says nothing about how the arms are related.
+    """Refuse a panel without information about how the arms are related.
 
     Args:
         panel: The history.

@@ -2,17 +2,17 @@
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from globalbandits._means import Moments
 from globalbandits._types import FloatArray, IntArray
-
-if TYPE_CHECKING:
-    from globalbandits.environments import Environment
-    from globalbandits.policies.base import Policy
-    from globalbandits.simulation import SimulationResult
+from globalbandits.environments import Environment
+from globalbandits.policies.base import Policy
+from globalbandits.simulation import SimulationResult, simulate
+from globalbandits.simulation.checkpoints import MAX_CHECKPOINTS
+from globalbandits.simulation.simulate import require_all_runs
 
 BATCH = 500  # runs
 CHECKPOINTS = 200
@@ -50,8 +50,8 @@ class Gathered:
 
 
 def gather(
-    environment: "Environment",
-    policies: "Mapping[str, Policy]",
+    environment: Environment,
+    policies: Mapping[str, Policy],
     size: Size,
     *,
     groups: Sequence[Sequence[int]] | None = None,
@@ -105,14 +105,12 @@ def gather(
 
 
 def trace(
-    environment: "Environment", policies: "Mapping[str, Policy]", size: Size
+    environment: Environment, policies: Mapping[str, Policy], size: Size
 ) -> tuple[IntArray, FloatArray, dict[str, FloatArray]]:
     """Return one run round by round: rounds, true parameters, and estimates by policy.
 
     At most a million rounds are kept, evenly spaced.
     """
-    from globalbandits.simulation.checkpoints import MAX_CHECKPOINTS
-
     one = dataclasses.replace(size, runs=1, tick=lambda runs: None)
     (result,) = _batches(environment, policies, one, min(size.horizon, MAX_CHECKPOINTS))
     data = result.dataset.transpose("run", "policy", ...)
@@ -122,15 +120,12 @@ def trace(
 
 
 def _batches(
-    environment: "Environment",
-    policies: "Mapping[str, Policy]",
+    environment: Environment,
+    policies: Mapping[str, Policy],
     size: Size,
     checkpoints: int,
     spacing: str = "linear",
-) -> "Iterator[SimulationResult]":
-    from globalbandits.simulation import simulate
-    from globalbandits.simulation.simulate import require_all_runs
-
+) -> Iterator[SimulationResult]:
     for first in range(0, size.runs, BATCH):
         runs = min(BATCH, size.runs - first)
         result = simulate(

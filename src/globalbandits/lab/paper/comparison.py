@@ -2,17 +2,15 @@
 
 import time
 from functools import partial
-from typing import TYPE_CHECKING
 
 from globalbandits import plots, theory
+from globalbandits.environments import BetaNoise, Environment
 from globalbandits.lab.paper.batches import Gathered, Size, gather
 from globalbandits.lab.paper.experiment_spec import Spec, load_model
 from globalbandits.lab.paper.measurements import differences, known, measured
 from globalbandits.lab.paper.outcome import Chart, Grid, Outcome
 from globalbandits.lab.paper.verdicts import Entry
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
+from globalbandits.model import RewardModel
 
 N_SIMULATIONS = 1
 _BEST, _SECOND = 9, 8  # the paper's arms 10 and 9
@@ -20,8 +18,6 @@ _BEST, _SECOND = 9, 8  # the paper's arms 10 and 9
 
 def run(spec: Spec, size: Size) -> Outcome:
     """Simulate Experiment 1."""
-    from globalbandits.environments import BetaNoise, Environment
-
     started = time.perf_counter()
     model = load_model(spec.model)
     theta = spec.setting("theta")
@@ -80,7 +76,7 @@ def _grids(spec: Spec) -> tuple[Grid, ...]:
     return (Grid(title=title, corner="policy", columns=columns, rows=rows),)
 
 
-def _charts(spec: Spec, found: Gathered, model: "RewardModel", theta: float) -> tuple[Chart, ...]:
+def _charts(spec: Spec, found: Gathered, model: RewardModel, theta: float) -> tuple[Chart, ...]:
     lines = [
         plots.Line(policy.label, found.times, *found.curve(key))
         for key, policy in spec.policies.items()

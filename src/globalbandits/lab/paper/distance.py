@@ -2,27 +2,23 @@
 
 import time
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from globalbandits import plots
+from globalbandits.environments import BetaNoise, Environment
 from globalbandits.lab.paper.batches import Gathered, Size, gather
 from globalbandits.lab.paper.experiment_spec import Spec, load_model
 from globalbandits.lab.paper.measurements import decrease_per_decade, known, measured
 from globalbandits.lab.paper.outcome import Chart, Grid, Outcome
 from globalbandits.lab.paper.verdicts import Entry
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
+from globalbandits.model import RewardModel
 
 N_SIMULATIONS = 5
 
 
 def run(spec: Spec, size: Size) -> Outcome:
     """Simulate Experiment 2."""
-    from globalbandits.environments import BetaNoise, Environment
-
     started = time.perf_counter()
     model = load_model(spec.model)
     policies = {key: policy.build() for key, policy in spec.policies.items()}
@@ -43,7 +39,7 @@ def run(spec: Spec, size: Size) -> Outcome:
     )
 
 
-def _entries(spec: Spec, model: "RewardModel", found: dict[float, Gathered]) -> dict[str, Entry]:
+def _entries(spec: Spec, model: RewardModel, found: dict[float, Gathered]) -> dict[str, Entry]:
     entries: dict[str, Entry] = {}
     distances = {theta: model.suboptimality_distance(theta) for theta in found}
     for theta, runs in found.items():
@@ -74,7 +70,7 @@ def _grids(spec: Spec) -> tuple[Grid, ...]:
     return (Grid(title=title, corner="θ", columns=columns, rows=rows),)
 
 
-def _charts(spec: Spec, model: "RewardModel", found: dict[float, Gathered]) -> tuple[Chart, ...]:
+def _charts(spec: Spec, model: RewardModel, found: dict[float, Gathered]) -> tuple[Chart, ...]:
     by_distance = sorted(found, key=model.suboptimality_distance, reverse=True)
     labels = [f"θ = {x:g}  (Δ = {model.suboptimality_distance(x):.3f})" for x in by_distance]
     curves = [found[theta].curve("wagp") for theta in by_distance]

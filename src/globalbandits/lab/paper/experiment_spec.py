@@ -4,15 +4,14 @@ import dataclasses
 import tomllib
 from collections.abc import Mapping
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from globalbandits._validation import as_float, as_integer, require
 from globalbandits.errors import PolicyError, ScenarioError
 from globalbandits.lab.paper.verdicts import Published
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
-    from globalbandits.policies.base import Policy
+from globalbandits.model import RewardModel
+from globalbandits.model.catalogue import demand
+from globalbandits.policies import Policy
 
 _KEYS = {
     "title": str,
@@ -34,15 +33,13 @@ class PolicySpec:
     label: str
     parameters: Mapping[str, Any]
 
-    def build(self, **names: float) -> "Policy":
+    def build(self, **names: float) -> Policy:
         """Return the policy; a parameter that is one of ``names`` takes that value.
 
         >>> spec = PolicySpec(label="W", parameters={"policy": "buw", "scale": "small"})
         >>> spec.build(small=0.1)
         BUW(scale=0.1)
         """
-        from globalbandits.policies import Policy
-
         filled = {
             key: names.get(value, value) if isinstance(value, str) else value
             for key, value in self.parameters.items()
@@ -118,14 +115,12 @@ def parse_spec(text: str, name: str) -> Spec:
         raise ScenarioError(f"{name}.toml: {error}") from None
 
 
-def load_model(name: str) -> "RewardModel":
+def load_model(name: str) -> RewardModel:
     """Return one of the models of ``models.toml``, by its name.
 
     >>> load_model("pricing").n_arms
     12
     """
-    from globalbandits.model.catalogue import demand
-
     models = tomllib.loads(files(__package__).joinpath("models.toml").read_text("utf-8"))
     require(name in models, "model", f"be one of {', '.join(models)}", name, _ERROR)
     parameters = dict(models[name])

@@ -5,6 +5,7 @@ from functools import partial
 
 from globalbandits import plots
 from globalbandits._types import FloatArray
+from globalbandits.environments import BetaNoise, Environment, UniformBias
 from globalbandits.lab.paper.batches import Size, gather
 from globalbandits.lab.paper.experiment_spec import Spec, load_model
 from globalbandits.lab.paper.measurements import differences, measured
@@ -17,8 +18,6 @@ _SCORINGS = {"nominal": "scored by the model's means", "true": "scored by what i
 
 def run(spec: Spec, size: Size) -> Outcome:
     """Simulate Experiment 4, with one environment per bias. Every run draws its own shifts."""
-    from globalbandits.environments import BetaNoise, Environment, UniformBias
-
     started = time.perf_counter()
     model = load_model(spec.model)
     policies = {key: policy.build() for key, policy in spec.policies.items()}

@@ -2,22 +2,19 @@
 
 import time
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from globalbandits import plots, theory
+from globalbandits.environments import BetaNoise, Environment, RandomWalk
 from globalbandits.lab.paper.batches import CHECKPOINTS, Gathered, Size, gather, trace
 from globalbandits.lab.paper.experiment_spec import Spec, load_model
 from globalbandits.lab.paper.measurements import decrease_per_decade, known, measured
 from globalbandits.lab.paper.outcome import Chart, Grid, Outcome
 from globalbandits.lab.paper.verdicts import Entry
+from globalbandits.model import RewardModel
 from globalbandits.policies import NonStationaryWAGP
-
-if TYPE_CHECKING:
-    from globalbandits.environments import Environment
-    from globalbandits.model import RewardModel
-    from globalbandits.policies.base import Policy
+from globalbandits.policies.base import Policy
 
 N_SIMULATIONS = 5
 _PER = "per 1,000 rounds"
@@ -56,31 +53,29 @@ def run(spec: Spec, size: Size) -> Outcome:
     )
 
 
-def world_at(spec: Spec, model: "RewardModel", tau: float) -> "Environment":
+def world_at(spec: Spec, model: RewardModel, tau: float) -> Environment:
     """Return the environment of Experiment 3 in which theta walks at the speed 1/tau."""
-    from globalbandits.environments import BetaNoise, Environment, RandomWalk
-
     walk = RandomWalk(drift_time=tau, up=spec.setting("up"), boundary="reflect")
     return Environment(model, theta=spec.setting("theta"), noise=BetaNoise(), drift=walk)
 
 
-def _half_window(model: "RewardModel", tau: float) -> int:
+def _half_window(model: RewardModel, tau: float) -> int:
     return NonStationaryWAGP(drift_time=tau).window(model)
 
 
-def policies_at(spec: Spec, model: "RewardModel", tau: float) -> "dict[str, Policy]":
+def policies_at(spec: Spec, model: RewardModel, tau: float) -> dict[str, Policy]:
     """Return the policies of Experiment 3 for the speed 1/tau, which they know."""
     names = {"tau": tau, "2h": 2 * _half_window(model, tau)}
     return {key: policy.build(**names) for key, policy in spec.policies.items()}
 
 
-def _switches(model: "RewardModel", tau: float, horizon: int) -> list[int]:
+def _switches(model: RewardModel, tau: float, horizon: int) -> list[int]:
     """Return the rounds after which the older half of the window is dropped: 2h, 3h, ..."""
     h = _half_window(model, tau)
     return list(range(2 * h, horizon, h))
 
 
-def _window_entries(spec: Spec, model: "RewardModel", horizon: int) -> dict[str, Entry]:
+def _window_entries(spec: Spec, model: RewardModel, horizon: int) -> dict[str, Entry]:
     tau = spec.setting("tracked_drift_time")
     half = float(_half_window(model, tau))
     entries = {"half_window": known(spec, "half_window", half, label="half window h")}
@@ -155,7 +150,7 @@ def _grids(spec: Spec, entries: dict[str, Entry]) -> tuple[Grid, ...]:
     return (window, error, regret)
 
 
-def _tracking_chart(spec: Spec, model: "RewardModel", size: Size) -> Chart:
+def _tracking_chart(spec: Spec, model: RewardModel, size: Size) -> Chart:
     tau = spec.setting("tracked_drift_time")
     world, policies = world_at(spec, model, tau), policies_at(spec, model, tau)
     rounds, truth, estimates = trace(world, policies, size)
@@ -219,7 +214,7 @@ def _regret_chart(found: dict[float, Gathered]) -> Chart:
     )
 
 
-def _bound_chart(spec: Spec, model: "RewardModel", entries: dict[str, Entry]) -> Chart:
+def _bound_chart(spec: Spec, model: RewardModel, entries: dict[str, Entry]) -> Chart:
     taus = np.array(spec.setting_list("drift_times"))
     lines = []
     for key, policy in spec.policies.items():

@@ -15,6 +15,7 @@ from globalbandits.errors import ModelError
 from globalbandits.lab.trials import Trial
 from globalbandits.model import RewardModel
 from globalbandits.pages import definitions, fill_page, table
+from globalbandits.plots.style import svg_bytes
 from globalbandits.policies import StopWhen
 from globalbandits.policies.structured.cohort_design import EscalationRule
 from globalbandits.policies.structured.dose_escalation import DoseEscalation
@@ -135,8 +136,6 @@ def _next_dose(decisions: "pd.DataFrame", events: int) -> str:
 
 def _pathways(name: str, design: Design) -> str:
     """Return the tree of two cohorts, and the table of three."""
-    from globalbandits.plots.style import svg_bytes
-
     tree = svg_bytes(design.plot_pathways(_TREE_COHORTS, title=name)).decode("utf-8")
     picture = tree[tree.index("<svg") :]
     text = f"Tree of the dose-transition pathways of {name}; the table below has the same doses"

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from globalbandits.lab.trials import Played
 from globalbandits.pages import text_table
+from globalbandits.plots.bars import share_figure
 from globalbandits.plots.labels import drawn_label
+from globalbandits.plots.style import save_figure
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,9 +69,6 @@ def _recommended(
 
 def draw_trial(played: Played, path: "str | os.PathLike[str]") -> Path:
     """Draw the shares of recommended doses, one panel per scenario and design."""
-    from globalbandits.plots.bars import share_figure
-    from globalbandits.plots.style import save_figure
-
     doses = [drawn_label(dose) for dose in (*played.trial.doses, "none")]
     panels = {drawn_label(name): shares for name, shares in played.shares().items()}
     return save_figure(share_figure(panels, doses, xlabel="dose", ylabel="% of trials"), path)

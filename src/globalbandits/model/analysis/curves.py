@@ -230,7 +230,7 @@ def _refuse_rounding(curves: Curves, names: list[str]) -> None:
         arm = lost[0]
         raise ModelError(
             f"{names[arm]} must change by at least {rounding[arm]:.2g} of the reward range over "
-            f"the domain to be told from rounding, got {rise[arm]:.2g} (is reward_range too wide?)"
+            f"the domain to differ from rounding, got {rise[arm]:.2g} (is reward_range too wide?)"
         )
 
 

@@ -98,7 +98,7 @@ def upper_envelope(
         n_base *= 4
         if n_base > _MAX_BASE_INTERVALS:
             raise ModelError(
-                "arms must change places seldom enough to find all regions, fails near "
+                "arms must change ranks rarely enough to find all regions, fails near "
                 f"theta = {missed:.6g}"
             )
 

@@ -47,15 +47,15 @@ _UNKNOWN_LEVEL = 0.005, 1.0
 
 # Elasticities at the highest and at the lowest price, between which the slope of exponential demand
 # lies by default if the level is unknown.
-_ELASTICITIES = 0.1, 2.0
+_SLOPE_ELASTICITIES = 0.1, 2.0
 # The default interval of a constant elasticity.
-_USUAL_ELASTICITY = 0.0, 3.0
+_DEFAULT_ELASTICITY = 0.0, 3.0
 
 # A remark says that more than this share of the customers is assumed to buy at the lowest price.
-_MANY_BUY = 0.1
+_REMARKED_BUYER_SHARE = 0.1
 
 # Log-odds of a demand of 1 in 200.
-_LOG_ODDS = 5.3
+_LOW_DEMAND_LOG_ODDS = 5.3
 
 
 class Options(TypedDict, total=False):
@@ -202,8 +202,8 @@ def _linear_power(
     power = as_positive("power", power, ModelError)
     last = 1.0 / max(levels)
     rule = f"lie in [0, 1 / max(prices)] = [0, {last:.6g}], where demand ends"
-    usual = 0.0, min(1.0, last)
-    theta = as_theta("slope", slope, domain, usual, 0.0, last * (1 + 1e-12), rule)
+    default = 0.0, min(1.0, last)
+    theta = as_theta("slope", slope, domain, default, 0.0, last * (1 + 1e-12), rule)
     return _build(
         "linear_power",
         # Rounding can make the base negative where demand ends.
@@ -280,10 +280,10 @@ def exponential(
     """
     levels = as_levels("prices", prices)
     share = _as_level(level)
-    usual = 0.0, min(1.0 / min(levels), 20.0 / max(levels))
+    default = 0.0, min(1.0 / min(levels), 20.0 / max(levels))
     if isinstance(share, tuple):
-        usual = _usual_slope(levels, cost)
-    theta = as_theta("slope", slope, domain, usual, 0.0, rule="start at 0 or above")
+        default = _default_slope(levels, cost)
+    theta = as_theta("slope", slope, domain, default, 0.0, rule="start at 0 or above")
     return _build(
         "exponential",
         "exp(-theta*arm)",
@@ -366,11 +366,11 @@ def logit(
     known = 6.0 / max(levels) if sensitivity is None else sensitivity
     if isinstance(level, str):
         _as_level(level)
-        known = _usual_slope(levels, cost) if sensitivity is None else sensitivity
+        known = _default_slope(levels, cost) if sensitivity is None else sensitivity
         level = None
     weight = as_number("sensitivity", known, SMALLEST_POSITIVE, math.inf, "be positive")
     low, high = ends(weight)
-    span = low * min(levels) - _LOG_ODDS, high * max(levels) + 3.0
+    span = low * min(levels) - _LOW_DEMAND_LOG_ODDS, high * max(levels) + 3.0
     theta = as_theta("level", level, domain, span)
     if isinstance(weight, tuple) or not isinstance(theta, tuple):
         return _named(
@@ -459,7 +459,7 @@ def isoelastic(
     levels = as_levels("prices", prices)
     reference = _as_reference(reference, levels)
     theta = as_theta(
-        "elasticity", elasticity, domain, _USUAL_ELASTICITY, 0.0, rule="start at 0 or above"
+        "elasticity", elasticity, domain, _DEFAULT_ELASTICITY, 0.0, rule="start at 0 or above"
     )
     return _build(
         "isoelastic",
@@ -551,7 +551,7 @@ def log_log(
     rule = f"be above all prices, the highest of which is {max(levels):g}"
     require(cutoff > max(levels), "cutoff", rule, cutoff, ModelError)
     theta = as_theta(
-        "elasticity", elasticity, domain, _USUAL_ELASTICITY, 0.0, rule="start at 0 or above"
+        "elasticity", elasticity, domain, _DEFAULT_ELASTICITY, 0.0, rule="start at 0 or above"
     )
     return _build(
         "log_log",
@@ -583,7 +583,7 @@ def anchored(
     """Demand of constant elasticity through today's sales: d = rate * (price / today)**-theta.
 
     The share of customers who buy at today's price is known, or lies in an interval; ``theta`` is
-    the elasticity. Sales at today's price say nothing about the elasticity.
+    the elasticity. Sales at today's price carry no information about the elasticity.
 
     Args:
         prices: Positive, distinct prices. Today's price may be one of them.
@@ -670,7 +670,7 @@ def _level_remarks(model: RewardModel) -> tuple[str, ...]:
     """Say what a level of 1 assumes about sales at the lowest price."""
     lowest = min(range(model.n_arms), key=lambda arm: model.arms[arm])
     least = float(model.means(model.domain[1])[lowest])
-    if least < _MANY_BUY:
+    if least < _REMARKED_BUYER_SHARE:
         return ()
     return (
         f"at least {100.0 * least:.0f} % are assumed to buy at price {model.arms[lowest]:g}, "
@@ -718,13 +718,13 @@ def _as_worth(cost: float | None, observe: str | None) -> tuple[Profit | None, d
     return Profit(cost), {"cost": cost}
 
 
-def _usual_slope(prices: tuple[float, ...], cost: float | None) -> Interval:
+def _default_slope(prices: tuple[float, ...], cost: float | None) -> Interval:
     """Return the default interval of a slope if the level is unknown.
 
     The price of the largest profit is cost + 1 / slope. So with a cost the interval contains the
     slope at which the lowest price above the cost is best.
     """
-    low, high = _ELASTICITIES
+    low, high = _SLOPE_ELASTICITIES
     steepest = high / min(prices)
     if cost is not None:
         least = as_float("cost", cost, ModelError)

@@ -41,15 +41,15 @@ __all__ = ["emax", "hyperbolic_tangent", "linear", "logistic", "power", "skeleto
 
 # Half the width of the default domain of a log-parameter with a target: more than four standard
 # deviations of the usual prior, whose variance is 1.34.
-_REACH = 5.0
+_LOG_REACH = 5.0
 # Where curves are flat, or cannot be inverted, in double precision: numbers near 1 have larger
 # rounding errors than numbers near 0.
-_SMALLEST_MEAN = 1e-12
-_FLAT_LOG_ODDS = -math.log(_SMALLEST_MEAN)
+_MIN_MEAN = 1e-12
+_FLAT_LOG_ODDS = -math.log(_MIN_MEAN)
 _NEAR_ONE_LOG_ODDS = math.log(1e9)
 # A response far above every target.
-_FAR_ABOVE = 0.95
-_FAR_LOG_ODDS = math.log(0.99 / 0.01)
+_HIGH_RESPONSE = 0.95
+_HIGH_LOG_ODDS = math.log(0.99 / 0.01)
 
 
 class Options(TypedDict, total=False):
@@ -194,8 +194,8 @@ def logistic(
     start = as_number("intercept", intercept, -math.inf, math.inf, "be finite")
     if reference is not None:
         reference = as_positive("reference", reference, ModelError)
-        usual = 0.2, 5.0
-        theta = as_theta("slope", slope, domain, usual, SMALLEST_POSITIVE, rule="be positive")
+        default = 0.2, 5.0
+        theta = as_theta("slope", slope, domain, default, SMALLEST_POSITIVE, rule="be positive")
         return _named(
             "logistic",
             "expit(intercept + slope*log(arm / reference))",
@@ -206,13 +206,14 @@ def logistic(
             {"reference": reference},
             tuple(dose for dose in levels if dose == reference),
         )
-    usual = 0.0, 6.0 / max(levels)
+    default = 0.0, 6.0 / max(levels)
     flat_from = math.inf
     if not isinstance(start, tuple):
         flat_from = (_NEAR_ONE_LOG_ODDS - start) / max(levels)
         if target is not None and min(levels) > 0.0:
-            usual = 0.0, max(usual[1], min((_FAR_LOG_ODDS - start) / min(levels), flat_from))
-    theta = as_theta("slope", slope, domain, usual)
+            high = min((_HIGH_LOG_ODDS - start) / min(levels), flat_from)
+            default = 0.0, max(default[1], high)
+    theta = as_theta("slope", slope, domain, default)
     if isinstance(start, tuple) or not isinstance(theta, tuple):
         numbers = {"intercept": start, "slope": theta}
         formula = "expit(intercept + slope*arm)"
@@ -296,12 +297,12 @@ def emax(
     levels = as_levels("doses", doses)
     hill = as_positive("hill", hill, ModelError)
     largest = as_number("level", level, SMALLEST_POSITIVE, 1.0, "lie in (0, 1]")
-    usual = 0.5 * min(levels), 2.0 * max(levels)
+    default = 0.5 * min(levels), 2.0 * max(levels)
     if target is not None and min(levels) > 0.0:
         aim = as_fraction("target", target, ModelError)
-        low = min(levels) * (1.0 / _FAR_ABOVE - 1.0) ** (1.0 / hill)
-        usual = min(low, usual[0]), max(levels) * (2.0 / aim - 1.0) ** (1.0 / hill)
-    theta = as_theta("ed50", ed50, domain, usual, SMALLEST_POSITIVE, rule="start above 0")
+        low = min(levels) * (1.0 / _HIGH_RESPONSE - 1.0) ** (1.0 / hill)
+        default = min(low, default[0]), max(levels) * (2.0 / aim - 1.0) ** (1.0 / hill)
+    theta = as_theta("ed50", ed50, domain, default, SMALLEST_POSITIVE, rule="start above 0")
     if largest != 1.0 or not isinstance(theta, tuple):
         formula = "level / (1 + (ed50 / arm)**hill)"
         numbers = {"level": largest, "ed50": theta}
@@ -356,9 +357,9 @@ def power(
     """
     rule = "lie strictly between 0 and 1"
     levels = as_levels("skeleton", skeleton, 0.0, 1.0, rule)
-    flat_from = math.log(math.log(_SMALLEST_MEAN) / math.log(min(levels)))
-    usual = (-1.5, 1.5) if target is None else (-_REACH, min(_REACH, flat_from))
-    chosen = as_interval("domain", usual if domain is None else domain, ModelError)
+    flat_from = math.log(math.log(_MIN_MEAN) / math.log(min(levels)))
+    default = (-1.5, 1.5) if target is None else (-_LOG_REACH, min(_LOG_REACH, flat_from))
+    chosen = as_interval("domain", default if domain is None else domain, ModelError)
     return _build(
         "power",
         "arm**exp(theta)",
@@ -407,8 +408,10 @@ def skeleton_logistic(
     require(intercept > largest, "intercept", rule, intercept, ModelError)
     lowest = math.log(min(levels) / (1.0 - min(levels))) - intercept
     flat_from = math.log((-_FLAT_LOG_ODDS - intercept) / lowest)
-    usual = (-1.5, min(1.5, flat_from)) if target is None else (-_REACH, min(_REACH, flat_from))
-    chosen = as_interval("domain", usual if domain is None else domain, ModelError)
+    default = (
+        (-1.5, min(1.5, flat_from)) if target is None else (-_LOG_REACH, min(_LOG_REACH, flat_from))
+    )
+    chosen = as_interval("domain", default if domain is None else domain, ModelError)
     dose = "(log(arm) - log1p(-arm) - intercept)"
     return _build(
         "skeleton_logistic",
@@ -452,13 +455,13 @@ def hyperbolic_tangent(
     """
     rule = "lie between -3 and 3, on a standardised scale"
     levels = as_levels("doses", doses, -3.0, 3.0, rule)
-    usual = 0.1, 3.0
+    default = 0.1, 3.0
     if target is not None:
         aim = as_fraction("target", target, ModelError)
         least, most = (-math.log1p(math.exp(-2.0 * end)) for end in (min(levels), max(levels)))
-        far = min(math.log(aim / 5.0) / most, math.log(_SMALLEST_MEAN) / least)
-        usual = min(0.1, math.log(_FAR_ABOVE) / least), max(3.0, far)
-    chosen = as_interval("domain", usual if domain is None else domain, ModelError)
+        far = min(math.log(aim / 5.0) / most, math.log(_MIN_MEAN) / least)
+        default = min(0.1, math.log(_HIGH_RESPONSE) / least), max(3.0, far)
+    chosen = as_interval("domain", default if domain is None else domain, ModelError)
     require(chosen[0] >= 0.0, "domain", "start at 0 or above", domain, ModelError)
     return _build(
         "hyperbolic_tangent",

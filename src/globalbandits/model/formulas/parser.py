@@ -15,8 +15,8 @@ from globalbandits.errors import ModelError
 from globalbandits.model.formulas.evaluation import FUNCTIONS, Builder, Tape
 
 # Limits on a formula: characters; numbers, names, signs and functions; and nesting.
-LONGEST = 1_000
-MOST_STEPS = 250
+MAX_CHARACTERS = 1_000
+MAX_STEPS = 250
 MAX_DEPTH = 100
 LARGEST_POWER = 100.0
 LARGEST_NUMBER = 1e100
@@ -61,8 +61,10 @@ class _Reader:
     ) -> None:
         if not isinstance(text, str):
             raise ModelError(f"{what} must be a text with a formula, got {type(text).__name__}")
-        if len(text) > LONGEST:
-            raise ModelError(f"{what} must have at most {LONGEST:,} letters, has {len(text):,}")
+        if len(text) > MAX_CHARACTERS:
+            raise ModelError(
+                f"{what} must have at most {MAX_CHARACTERS:,} letters, has {len(text):,}"
+            )
         self._text = text
         self._names = tuple(names)
         self._what = what
@@ -152,8 +154,8 @@ class _Reader:
         at = node.col_offset
         if depth > MAX_DEPTH:
             self._refuse(f"have at most {MAX_DEPTH} parts inside each other", at)
-        if self._n_steps > MOST_STEPS:
-            self._refuse(f"have at most {MOST_STEPS} numbers, names, signs and functions", at)
+        if self._n_steps > MAX_STEPS:
+            self._refuse(f"have at most {MAX_STEPS} numbers, names, signs and functions", at)
         match node:
             case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
                 if not abs(value) <= LARGEST_NUMBER:

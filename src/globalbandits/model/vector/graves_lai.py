@@ -29,10 +29,10 @@ _ROOT_HALVINGS = 40
 _EDGE_HALVINGS = 22
 
 # Arms tie if their worths differ by less.
-_TIE = 1e-12
+_TIE_TOLERANCE = 1e-12
 
 # Means are kept this far from 0 and 1 in divergences.
-_MARGIN = 1e-9
+_MEAN_MARGIN = 1e-9
 
 
 class LowerBound(NamedTuple):
@@ -42,7 +42,7 @@ class LowerBound(NamedTuple):
     rates: FloatArray  # (n_arms,) plays per e-fold of time; 0 for the best arm
     gap: float  # the smallest gap of an arm that is not best
     # From this time on, c log T is below gap * T, the regret of always playing the second-best
-    # arm. Before it the bound says little.
+    # arm. Before it the bound means little.
     horizon: float
 
 
@@ -50,12 +50,12 @@ def lower_bound(model: UnitModel, point: FloatArray) -> LowerBound:
     """Return the bound at a point of the unit box; 0 means that bounded regret is possible."""
     from scipy.optimize import linprog
 
-    mean = np.clip(model.means(point[None]), _MARGIN, 1.0 - _MARGIN)
+    mean = np.clip(model.means(point[None]), _MEAN_MARGIN, 1.0 - _MEAN_MARGIN)
     worth = model.worth(mean)[0]
     mean = mean[0]
     best = int(worth.argmax())
     gaps = worth.max() - worth
-    positive = gaps[gaps > _TIE]
+    positive = gaps[gaps > _TIE_TOLERANCE]
     gap = float(positive.min()) if positive.size else math.inf
     nothing = LowerBound(0.0, np.zeros(model.n_arms), gap, 1.0)
     level = _LevelSet(model, best, float(mean[best]))
@@ -63,16 +63,16 @@ def lower_bound(model: UnitModel, point: FloatArray) -> LowerBound:
     points = points[level.is_left(points)] if len(points) else points
     if len(points) == 0:
         return nothing
-    other = np.clip(model.means(points), _MARGIN, 1.0 - _MARGIN)
+    other = np.clip(model.means(points), _MEAN_MARGIN, 1.0 - _MEAN_MARGIN)
     divergence = mean * np.log(mean / other) + (1 - mean) * np.log((1 - mean) / (1 - other))
     # The best arm tells these parameters apart from the truth only by rounding errors.
     divergence[:, best] = 0.0
     size = divergence.max(axis=1)
-    rows = divergence[size > _TIE] / size[size > _TIE, None]
+    rows = divergence[size > _TIE_TOLERANCE] / size[size > _TIE_TOLERANCE, None]
     if len(rows) == 0:
         return nothing._replace(constant=math.inf)
-    cost = np.maximum(gaps, _TIE)
-    found = linprog(cost, A_ub=-rows, b_ub=-1.0 / size[size > _TIE], method="highs")
+    cost = np.maximum(gaps, _TIE_TOLERANCE)
+    found = linprog(cost, A_ub=-rows, b_ub=-1.0 / size[size > _TIE_TOLERANCE], method="highs")
     constant = float(found.x @ gaps)
     return LowerBound(constant, np.asarray(found.x), gap, _horizon(constant, gap))
 
@@ -101,7 +101,7 @@ class _LevelSet:
     def is_left(self, points: FloatArray) -> BoolArray:
         """Whether another arm is better than this one."""
         worth = self._model.worth(self._model.means(points))
-        return np.asarray(worth.max(axis=1) > worth[:, self._arm] + _TIE)
+        return np.asarray(worth.max(axis=1) > worth[:, self._arm] + _TIE_TOLERANCE)
 
     def points(self) -> FloatArray:
         """Return all roots along the lines parallel to each axis."""

@@ -15,19 +15,19 @@ from globalbandits.model.vector.tabulation import UnitModel, spread_points
 from globalbandits.model.vector_tables import MEAN_MARGIN
 
 # A parameter counts as known when its standard error is this share of its range.
-PRECISION = 0.1
+KNOWN_SHARE_OF_RANGE = 0.1
 
 # Points of the box at which the information is computed.
 _N_POINTS = 256
 
 # Sets are formed from at most this number of arms, spread evenly over all arms.
-_MOST_ARMS = 24
+_MAX_ARMS = 24
 
 # Half of the distance of a central difference, in unit coordinates.
-_STEP = 1e-4
+_HALF_DIFFERENCE = 1e-4
 
 # More plays than this are reported as infinitely many.
-_MOST_PLAYS = 1e12
+_MAX_PLAYS = 1e12
 
 
 class Identification(NamedTuple):
@@ -49,7 +49,7 @@ def identify(model: UnitModel, parameters: tuple[str, ...]) -> Identification:
     d, n_arms = model.n_parameters, model.n_arms
     points = spread_points(d, _N_POINTS)
     information = reward_information(model, points)
-    chosen = np.unique(np.linspace(0, n_arms - 1, min(n_arms, _MOST_ARMS)).round().astype(int))
+    chosen = np.unique(np.linspace(0, n_arms - 1, min(n_arms, _MAX_ARMS)).round().astype(int))
     sets = list(itertools.combinations(chosen.tolist(), d))
     plays = np.array([_plays(information[:, list(arms)].sum(axis=1)).max(axis=1) for arms in sets])
     plays = plays.reshape(len(sets), len(points))
@@ -71,8 +71,8 @@ def reward_information(model: UnitModel, points: FloatArray) -> FloatArray:
     slopes = []
     for axis in range(points.shape[1]):
         below, above = points.copy(), points.copy()
-        below[:, axis] = np.maximum(points[:, axis] - _STEP, 0.0)
-        above[:, axis] = np.minimum(points[:, axis] + _STEP, 1.0)
+        below[:, axis] = np.maximum(points[:, axis] - _HALF_DIFFERENCE, 0.0)
+        above[:, axis] = np.minimum(points[:, axis] + _HALF_DIFFERENCE, 1.0)
         width = (above[:, axis] - below[:, axis])[:, None]
         slopes.append((model.means(above) - model.means(below)) / width)
     gradient = np.stack(slopes, axis=-1)
@@ -83,7 +83,7 @@ def reward_information(model: UnitModel, points: FloatArray) -> FloatArray:
 def _plays(information: FloatArray) -> FloatArray:
     """Return the plays for each parameter from the information of one play, shape (n, d)."""
     # A tiny multiple of the identity makes singular information invertible.
-    ridge = np.eye(information.shape[-1]) / (_MOST_PLAYS * PRECISION**2)
+    ridge = np.eye(information.shape[-1]) / (_MAX_PLAYS * KNOWN_SHARE_OF_RANGE**2)
     variances = np.linalg.inv(information + ridge).diagonal(axis1=1, axis2=2)
-    plays = variances / PRECISION**2
-    return np.where(plays > 1e-3 * _MOST_PLAYS, np.inf, plays)
+    plays = variances / KNOWN_SHARE_OF_RANGE**2
+    return np.where(plays > 1e-3 * _MAX_PLAYS, np.inf, plays)

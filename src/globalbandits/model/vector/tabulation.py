@@ -12,14 +12,14 @@ from globalbandits.model.vector.unit_mean import BoxMeans
 from globalbandits.model.vector_tables import means_at_many
 
 # Nodes along each parameter: at first, and at most by the number of parameters.
-_FEWEST_NODES = 33
-_MOST_NODES = {1: 1025, 2: 257, 3: 65}
+_MIN_NODES = 33
+_MAX_NODES = {1: 1025, 2: 257, 3: 65}
 
 # Numbers in a table; 64 MB.
 _MAX_NUMBERS = 8_000_000
 
 # The table is refined until the means at the test points are this exact, on the unit scale.
-_TOLERANCE = 1e-6
+_MEAN_TOLERANCE = 1e-6
 _N_TEST_POINTS = 1_000
 
 # Rounding may exceed the reward range by this share of it.
@@ -78,18 +78,18 @@ def tabulate(
 ) -> Tabulation:
     """Check the means and tabulate them on the coarsest grid that is exact enough."""
     d, n_arms = len(names), len(arms)
-    smallest = n_arms * _FEWEST_NODES**d
-    most = _MAX_NUMBERS // _FEWEST_NODES**d
+    smallest = n_arms * _MIN_NODES**d
+    most = _MAX_NUMBERS // _MIN_NODES**d
     rule = f"be at most {most:,} for {d} parameters"
     require(smallest <= _MAX_NUMBERS, "number of arms", rule, n_arms, ModelError)
     tests = spread_points(d, _N_TEST_POINTS)
     expected = unit_means(means, tests, arms, reward_range)
-    n = _FEWEST_NODES
+    n = _MIN_NODES
     while True:
         nodes = unit_means(means, grid_points(d, n), arms, reward_range)
         error = float(np.abs(means_at_many(nodes, n, tests) - expected).max())
         finer = 2 * n - 1
-        if error <= _TOLERANCE or finer > _MOST_NODES[d] or n_arms * finer**d > _MAX_NUMBERS:
+        if error <= _MEAN_TOLERANCE or finer > _MAX_NODES[d] or n_arms * finer**d > _MAX_NUMBERS:
             break
         n = finer
     _check_parameters(nodes, n, names)

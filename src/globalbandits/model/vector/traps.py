@@ -5,7 +5,7 @@ the same mean at both, then playing j confirms theta'. With one number and monot
 no such pair. With two there nearly always is ("incomplete learning": McLennan 1984; Harrison,
 Keskin and Zeevi 2012).
 
-A trap is *absorbing* if, given nothing but its own mean, arm j has the largest expected worth under
+A trap is *absorbing* if, given only its own mean, arm j has the largest expected worth under
 a uniform prior: a greedy policy that knows the mean of j exactly, and nothing else, stays with j.
 """
 

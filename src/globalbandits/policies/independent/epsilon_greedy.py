@@ -1,13 +1,14 @@
 """`EpsilonGreedy`: the best mean so far, or a random arm with probability epsilon."""
 
 import dataclasses
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from globalbandits._types import IntArray
 from globalbandits._validation import as_float, require
 from globalbandits.errors import PolicyError
+from globalbandits.model import RewardModel
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
 from globalbandits.policies.shared.index import (
@@ -27,9 +28,6 @@ from globalbandits.policies.shared.worth import (
     choose_largest,
 )
 from globalbandits.statistics import Statistics
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
 
 
 class Setup(NamedTuple):
@@ -99,7 +97,7 @@ class EpsilonGreedy(Policy):
         require(0.0 <= epsilon <= 1.0, "epsilon", "lie in [0, 1]", self.epsilon, PolicyError)
         object.__setattr__(self, "epsilon", epsilon)
 
-    def setup(self, model: "RewardModel") -> Setup:
+    def setup(self, model: RewardModel) -> Setup:
         """Return the model's tables and epsilon."""
         return Setup(model.tables, self.epsilon)
 

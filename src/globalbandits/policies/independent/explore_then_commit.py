@@ -1,21 +1,19 @@
 """`ExploreThenCommit`: play every arm equally often, then only the best one."""
 
 import dataclasses
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from globalbandits._types import IntArray
 from globalbandits._validation import as_integer
 from globalbandits.errors import PolicyError
+from globalbandits.model import RewardModel
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
 from globalbandits.policies.shared.index import no_estimate
 from globalbandits.policies.shared.worth import choose_largest, worth_of
 from globalbandits.statistics import Statistics, are_part, count, no_statistics
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
 
 
 class Setup(NamedTuple):
@@ -118,7 +116,7 @@ class ExploreThenCommit(Policy):
         """Check the number of plays."""
         object.__setattr__(self, "plays", as_integer("plays", self.plays, 1, PolicyError))
 
-    def setup(self, model: "RewardModel") -> Setup:
+    def setup(self, model: RewardModel) -> Setup:
         """Return the model's tables and the number of plays."""
         return Setup(model.tables, self.plays)
 

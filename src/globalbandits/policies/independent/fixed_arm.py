@@ -1,20 +1,18 @@
 """`FixedArm`: always the same arm, such as today's price, as a baseline for comparisons."""
 
 import dataclasses
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from globalbandits._types import IntArray
 from globalbandits._validation import as_integer, require
 from globalbandits.errors import PolicyError
+from globalbandits.model import RewardModel
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, State, register, stateless
 from globalbandits.policies.shared.index import no_estimate
 from globalbandits.statistics import Statistics
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
 
 
 class Setup(NamedTuple):
@@ -71,7 +69,7 @@ class FixedArm(Policy):
         """The name with the arm, also if it is the default."""
         return f"FixedArm({self.arm})"
 
-    def setup(self, model: "RewardModel") -> Setup:
+    def setup(self, model: RewardModel) -> Setup:
         """Return the model's tables and the arm, and check that the model has it."""
         last = model.n_arms // model.tables.n_contexts - 1
         require(self.arm <= last, "arm", f"be at most {last}, the last arm", self.arm, PolicyError)

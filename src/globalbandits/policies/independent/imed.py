@@ -2,11 +2,12 @@
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from globalbandits._types import IntArray
+from globalbandits.model import RewardModel
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, register
 from globalbandits.policies.shared.divergence import (
@@ -29,9 +30,6 @@ from globalbandits.policies.shared.worth import (
     worth_of,
 )
 from globalbandits.statistics import Statistics
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
 
 
 class Setup(NamedTuple):
@@ -162,7 +160,7 @@ class IMED(Policy):
         """Check the variance."""
         object.__setattr__(self, "variance", as_coin_or_learned(self.variance))
 
-    def setup(self, model: "RewardModel") -> Setup:
+    def setup(self, model: RewardModel) -> Setup:
         """Return the model's tables."""
         return Setup(model.tables, self.variance == LEARNED)
 

@@ -2,13 +2,14 @@
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from globalbandits._types import FloatArray
 from globalbandits._validation import as_positive
 from globalbandits.errors import PolicyError
+from globalbandits.model import RewardModel
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
 from globalbandits.policies.shared.gittins import as_form, psi
@@ -25,9 +26,6 @@ from globalbandits.policies.shared.noise_variance import (
 from globalbandits.policies.shared.refits import may_be_last_fit, next_fit
 from globalbandits.policies.shared.worth import unit_scale, worth_within
 from globalbandits.statistics import Statistics, assign, no_statistics
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
 
 # The number of rewards grows by this factor from one fit to the next.
 FIT_GROWTH = 1.05
@@ -161,7 +159,7 @@ class IndependentGittins(Policy):
         for name in ("variance", "patience"):
             object.__setattr__(self, name, as_positive(name, getattr(self, name), PolicyError))
 
-    def setup(self, model: "RewardModel") -> Setup:
+    def setup(self, model: RewardModel) -> Setup:
         """Return the model's tables and the constants."""
         return Setup(model.tables, self.variance, self.patience, as_form(self.psi), SIMILAR_ARMS)
 

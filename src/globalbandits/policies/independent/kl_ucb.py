@@ -2,22 +2,20 @@
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from globalbandits._types import IntArray
 from globalbandits._validation import as_float, require
 from globalbandits.errors import PolicyError
+from globalbandits.model import RewardModel
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, register
 from globalbandits.policies.shared.divergence import cross_entropy, kl_upper_bound, negative_entropy
 from globalbandits.policies.shared.index import NOT_PLAYED, State, index_rules
 from globalbandits.policies.shared.worth import choose_largest, unit_scale, worth_within
 from globalbandits.statistics import Statistics
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
 
 
 class Setup(NamedTuple):
@@ -129,7 +127,7 @@ class KLUCB(Policy):
         require(c >= 0.0, "c", "not be negative", self.c, PolicyError)
         object.__setattr__(self, "c", c)
 
-    def setup(self, model: "RewardModel") -> Setup:
+    def setup(self, model: RewardModel) -> Setup:
         """Return the model's tables and c."""
         return Setup(model.tables, self.c)
 

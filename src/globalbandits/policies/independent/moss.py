@@ -2,15 +2,12 @@
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING
 
+from globalbandits.model import RewardModel
 from globalbandits.policies.base import Policy, register
 from globalbandits.policies.shared.index import Setup, State, explain, round_index_rules
 from globalbandits.policies.shared.worth import worth_within
 from globalbandits.statistics import Statistics
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
 
 
 def remember(stats: Statistics, state: State, arm: int) -> None:
@@ -48,7 +45,7 @@ class MOSS(Policy):
 
     rules = round_index_rules(remember, log_time, index_of)
 
-    def setup(self, model: "RewardModel") -> Setup:
+    def setup(self, model: RewardModel) -> Setup:
         """Return the model's tables."""
         return Setup(model.tables)
 

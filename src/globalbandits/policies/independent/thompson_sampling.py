@@ -2,11 +2,12 @@
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
+from globalbandits.model import RewardModel
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, State, register, stateless
 from globalbandits.policies.shared.index import (
@@ -24,9 +25,6 @@ from globalbandits.policies.shared.noise_variance import (
 )
 from globalbandits.policies.shared.worth import worth_of
 from globalbandits.statistics import Statistics
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
 
 
 class Setup(NamedTuple):
@@ -130,7 +128,7 @@ class ThompsonSampling(Policy):
         """Check the variance."""
         object.__setattr__(self, "variance", as_coin_or_learned(self.variance))
 
-    def setup(self, model: "RewardModel") -> Setup:
+    def setup(self, model: RewardModel) -> Setup:
         """Return the model's tables."""
         return Setup(model.tables, self.variance == LEARNED)
 

@@ -3,11 +3,12 @@
 import dataclasses
 import math
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
+from globalbandits.model import RewardModel
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
 from globalbandits.policies.shared.index import (
@@ -28,10 +29,6 @@ from globalbandits.policies.shared.worth import (
     unit_scale,
 )
 from globalbandits.statistics import Statistics
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
-
 
 _N_TABULATED = 2**14  # rewards
 
@@ -106,7 +103,7 @@ class UCB1(Policy):
         select_among=select_among,
     )
 
-    def setup(self, model: "RewardModel") -> Setup:
+    def setup(self, model: RewardModel) -> Setup:
         """Return the model's tables and the bonuses."""
         return Setup(model.tables, tabulated_bonuses())
 

@@ -1,18 +1,15 @@
 """`Uniform`: a random arm in every round, as a baseline for comparisons."""
 
 import dataclasses
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from globalbandits._types import IntArray
+from globalbandits.model import RewardModel
 from globalbandits.policies.base import Policy, State, register, stateless
 from globalbandits.policies.shared.index import Setup, no_estimate
 from globalbandits.policies.shared.worth import choose_any
 from globalbandits.statistics import Statistics
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
 
 
 def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
@@ -45,7 +42,7 @@ class Uniform(Policy):
     rules = stateless(select, no_estimate, select_among)
     ignores_value = True
 
-    def setup(self, model: "RewardModel") -> Setup:
+    def setup(self, model: RewardModel) -> Setup:
         """Return the model's tables."""
         return Setup(model.tables)
 

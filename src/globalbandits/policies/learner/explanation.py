@@ -294,7 +294,7 @@ def learning_remarks(model: Any, n_observations: int, estimate: Any) -> tuple[st
     Args:
         model: a `RewardModel` or a `VectorModel`; there are no remarks about others.
         n_observations: number of rewards; with few there is no remark about the estimate.
-        estimate: of the parameter, or of several by name.
+        estimate: the estimate of the parameter, or a dict of several by name.
     """
     if not isinstance(model, RewardModel | VectorModel):
         return ()

@@ -6,7 +6,7 @@ evidence, the generator and the learner's lineage. Everything else is recomputed
 
 import secrets
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,13 +16,10 @@ from globalbandits._rewards import as_pending
 from globalbandits._types import FloatArray
 from globalbandits._validation import as_seed, require, show
 from globalbandits.errors import PolicyError, RewardError, StateError
+from globalbandits.model import RewardModel
 from globalbandits.policies.base import Policy, Rules, Setup, State
 from globalbandits.policies.wrappers.inner_policy import check_kept, derive
 from globalbandits.statistics import Statistics, count, no_statistics
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
-
 
 FORMAT = "globalbandits.learner"
 VERSION = 2
@@ -374,12 +371,12 @@ def _as_marks(name: str, saved: Any) -> tuple[str, ...]:
 # fits its model after a change of cost or target, or if a formula is written in another way.
 
 
-def encode_model(model: "RewardModel") -> dict[str, Any]:
+def encode_model(model: RewardModel) -> dict[str, Any]:
     """Encode the arms' values and samples of the curves as plain data."""
     return {"arms": [_plain_value(arm) for arm in model.arms], "observed": model.observed_samples()}
 
 
-def check_same(model: "RewardModel", saved: Any) -> None:
+def check_same(model: RewardModel, saved: Any) -> None:
     """Raise a StateError unless the saved model has the same arms and curves."""
     arms = saved_arms(saved)
     mine = [_plain_value(arm) for arm in model.arms]
@@ -392,7 +389,7 @@ def check_same(model: "RewardModel", saved: Any) -> None:
         )
 
 
-def match_arms(model: "RewardModel", saved: Any, stats: Statistics) -> list[int | None]:
+def match_arms(model: RewardModel, saved: Any, stats: Statistics) -> list[int | None]:
     """Return the saved arm with the same value for each arm of a model; None for a new arm.
 
     Args:

@@ -79,7 +79,7 @@ class StopWhen:
         prior: mean and standard deviation of a normal prior of theta, or marginals as in
             `DoseEscalation`, which several unknown numbers need; uniform by default.
         prior_variance: variance of a normal prior around 0, instead of ``prior``; dfcrm's is 1.34.
-        correlation: of two normal or lognormal numbers.
+        correlation: the correlation of two normal or lognormal numbers.
         after: the rules with a confidence apply from this number of rewards on.
         contender_rewards: the number of rewards that the single best arm must have.
         cells: number of cells of the grid of a single number.

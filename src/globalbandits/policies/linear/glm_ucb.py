@@ -6,11 +6,12 @@ Filippi, Cappe, Garivier and Szepesvari (2010). The regression is updated one re
 import copy
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
+from globalbandits.model import RewardModel
 from globalbandits.model.tables import Tables
 from globalbandits.policies import base
 from globalbandits.policies.base import Rules, register, require_one_number
@@ -45,10 +46,6 @@ from globalbandits.policies.shared.worth import (
     unit_scale,
 )
 from globalbandits.statistics import Statistics
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
-
 
 # These fields are saved with a learner, because their last bits depend on the order of rewards.
 KEPT = ("spread", "coefficients")
@@ -288,7 +285,7 @@ class GLMUCB(FeaturePolicy):
         init, select, update, no_estimate, rebuild, KEPT, resume, select_among=select_among
     )
 
-    def setup(self, model: "RewardModel") -> Setup:
+    def setup(self, model: RewardModel) -> Setup:
         """Return features, the arms of the first plays, and the constants of rho."""
         require_one_number(model, type(self).__name__)
         low, high = model.reward_range

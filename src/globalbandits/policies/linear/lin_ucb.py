@@ -2,11 +2,12 @@
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
+from globalbandits.model import RewardModel
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Rules, register
 from globalbandits.policies.linear.features import FeaturePolicy, arm_features
@@ -19,9 +20,6 @@ from globalbandits.policies.shared.worth import (
     unit_scale,
 )
 from globalbandits.statistics import Statistics
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
 
 
 class Setup(NamedTuple):
@@ -83,7 +81,7 @@ class LinUCB(FeaturePolicy):
         init, select, update, no_estimate, rebuild, KEPT, resume, select_among=select_among
     )
 
-    def setup(self, model: "RewardModel") -> Setup:
+    def setup(self, model: RewardModel) -> Setup:
         """Return the features and the width."""
         low, high = model.reward_range
         return Setup(

@@ -2,11 +2,12 @@
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
+from globalbandits.model import RewardModel
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register, require_one_number
 from globalbandits.policies.shared.worth import (
@@ -16,9 +17,6 @@ from globalbandits.policies.shared.worth import (
     worth_of,
 )
 from globalbandits.statistics import Statistics
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
 
 _GRID_POINTS = 257
 _TOLERANCE = 1e-9  # relative rounding error of sums of many rewards
@@ -139,7 +137,7 @@ class LinearGreedy(Policy):
         select_among=select_among,
     )
 
-    def setup(self, model: "RewardModel") -> Setup:
+    def setup(self, model: RewardModel) -> Setup:
         """Return the least-squares lines of the model's means."""
         require_one_number(model, "LinearGreedy")
         grid = np.linspace(*model.domain, _GRID_POINTS)

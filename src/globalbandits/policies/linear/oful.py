@@ -2,11 +2,12 @@
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
+from globalbandits.model import RewardModel
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Rules, register, require_one_number
 from globalbandits.policies.linear import ridge
@@ -28,9 +29,6 @@ from globalbandits.policies.shared.worth import (
     unit_scale,
 )
 from globalbandits.statistics import Statistics
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
 
 _GRID_POINTS = 257
 _KEPT = (*ridge.KEPT, "log_det")
@@ -122,7 +120,7 @@ def radius(setup: Setup, state: State) -> float:
     return float(setup.noise * math.sqrt(spread) + math.sqrt(setup.ridge) * setup.norm)
 
 
-def coefficient_norm(features: FloatArray, model: "RewardModel") -> float:
+def coefficient_norm(features: FloatArray, model: RewardModel) -> float:
     """Return the largest length of the model's least-squares coefficients over the domain."""
     low, high = model.reward_range
     means = model.means(np.linspace(*model.domain, _GRID_POINTS)) / (high - low)
@@ -164,7 +162,7 @@ class OFUL(FeaturePolicy):
         init, select, update, no_estimate, rebuild, _KEPT, resume, select_among=select_among
     )
 
-    def setup(self, model: "RewardModel") -> Setup:
+    def setup(self, model: RewardModel) -> Setup:
         """Return the features and the constants on the unit reward scale."""
         require_one_number(model, "OFUL")
         features = arm_features(self.features, model.arms, model.valued)

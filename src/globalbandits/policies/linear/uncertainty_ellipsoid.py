@@ -6,13 +6,14 @@ of its prediction is played.
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_integer, require
 from globalbandits.errors import PolicyError
+from globalbandits.model import RewardModel
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Rules, register
 from globalbandits.policies.linear.features import FeaturePolicy, arm_features, spread_arms, whiten
@@ -40,9 +41,6 @@ from globalbandits.policies.shared.worth import (
     unit_scale,
 )
 from globalbandits.statistics import Statistics
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
 
 MAX_FIRST_PLAYS = 10_000
 # Singular values of whitened features below this are rounding errors.
@@ -204,7 +202,7 @@ class UncertaintyEllipsoid(FeaturePolicy):
         if self.start is not None:
             object.__setattr__(self, "start", _as_start(self.start))
 
-    def setup(self, model: "RewardModel") -> Setup:
+    def setup(self, model: RewardModel) -> Setup:
         """Return whitened features, the arms of the first plays, and alpha."""
         raw = arm_features(self.features, model.arms, model.valued)
         features = whiten(raw)

@@ -2,13 +2,14 @@
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from globalbandits._types import IntArray
 from globalbandits._validation import as_positive
 from globalbandits.errors import PolicyError
+from globalbandits.model import RewardModel
 from globalbandits.model.tables import Tables, choose_in_cell, find_cell, suboptimality_distance
 from globalbandits.policies.base import Policy, Rules, register, require_one_number
 from globalbandits.policies.shared.index import (
@@ -35,9 +36,7 @@ from globalbandits.policies.shared.worth import (
     choose_by_worth,
 )
 from globalbandits.statistics import Statistics
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
+from globalbandits.theory import linear_beats_log
 
 
 class Setup(NamedTuple):
@@ -129,8 +128,6 @@ def estimate(setup: Setup, stats: Statistics, state: State) -> float:
 
 def waiting_time(setup: Setup, distance: float) -> float:
     """C2(Delta) = ceil(A glog A), in its Lambert-W form; infinite for Delta <= 0."""
-    from globalbandits.theory import linear_beats_log
-
     if distance <= 0.0:
         return math.inf
     with np.errstate(over="ignore"):
@@ -167,7 +164,7 @@ class BUW(Policy):
         """Check the scale."""
         object.__setattr__(self, "scale", as_positive("scale", self.scale, PolicyError))
 
-    def setup(self, model: "RewardModel") -> Setup:
+    def setup(self, model: RewardModel) -> Setup:
         """The model's tables, and the constants of its means on the unit reward scale."""
         require_one_number(model, "BUW")
         require_inverses(model.tables, "BUW")

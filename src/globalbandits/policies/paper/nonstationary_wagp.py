@@ -7,13 +7,14 @@ from the second one on a window in use holds at least h rewards.
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from globalbandits._types import IntArray
 from globalbandits._validation import as_integer, as_positive
 from globalbandits.errors import PolicyError
+from globalbandits.model import RewardModel
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register, require_one_number
 from globalbandits.policies.paper.wagp import State as Inner
@@ -25,9 +26,6 @@ from globalbandits.policies.paper.wagp import select_among as select_among_inner
 from globalbandits.policies.paper.wagp import update as update_inner
 from globalbandits.policies.shared.weighted_mean import require_inverses
 from globalbandits.statistics import Statistics, are_part, assign, clear, count, no_statistics
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
 
 # Rounding must not turn the half window 1000**(2/3) = 100.00000000000001 into 101.
 _ROUNDING = 1e-9
@@ -139,13 +137,13 @@ class NonStationaryWAGP(Policy):
             time = as_positive("drift_time", self.drift_time, PolicyError)
             object.__setattr__(self, "drift_time", time)
 
-    def setup(self, model: "RewardModel") -> Setup:
+    def setup(self, model: RewardModel) -> Setup:
         """The model's tables and h."""
         require_one_number(model, "NonStationaryWAGP")
         require_inverses(model.tables, "NonStationaryWAGP")
         return Setup(model.tables, self.window(model))
 
-    def window(self, model: "RewardModel") -> int:
+    def window(self, model: RewardModel) -> int:
         """The half window h on a model."""
         if self.half_window is not None:
             return self.half_window

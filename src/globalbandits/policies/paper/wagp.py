@@ -22,11 +22,12 @@ and the bounds between which the chosen arm stays the best one.
 """
 
 import dataclasses
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
+from globalbandits.model import RewardModel
 from globalbandits.model.tables import Tables, choose_in_cell, find_cell
 from globalbandits.policies import base
 from globalbandits.policies.base import Policy, Rules, register, require_one_number
@@ -42,10 +43,6 @@ from globalbandits.policies.shared.weighted_mean import (
 )
 from globalbandits.policies.shared.worth import choose_any, choose_best_offered, is_offered
 from globalbandits.statistics import Statistics
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
-
 
 EMPTY_BOUNDS = (1.0, -1.0)  # no number lies between these
 
@@ -150,7 +147,7 @@ class WAGP(Policy):
 
     rules = Rules(init, select, update, estimate, rebuild, select_among=select_among)
 
-    def setup(self, model: "RewardModel") -> Setup:
+    def setup(self, model: RewardModel) -> Setup:
         """The model's tables."""
         require_one_number(model, "WAGP")
         require_inverses(model.tables, "WAGP")

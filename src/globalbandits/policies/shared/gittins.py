@@ -91,7 +91,7 @@ def clamp(index: float, own: float, least: float, most: float) -> float:
 
 
 def cautious_variance(stats: Statistics, arm: int, variance: float) -> float:
-    """Return a variance that an arm with rewards hardly exceeds; it is large for few rewards."""
+    """Return an upper bound of an arm's variance that rarely fails; it is large for few rewards."""
     count = stats.counts[arm]
     own = stats.sums[arm] / count
     squares = max(0.0, stats.squares[arm] - stats.sums[arm] * own)

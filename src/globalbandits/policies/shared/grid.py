@@ -17,20 +17,17 @@ is lost.
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_floats, as_integer, as_positive, require
 from globalbandits.errors import PolicyError
+from globalbandits.model import RewardModel
 from globalbandits.model.analysis.curves import evaluate_many
 from globalbandits.model.tables import Tables
 from globalbandits.statistics import Statistics, no_statistics
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
-
 
 LIKELIHOODS = ("beta", "bernoulli")
 MAX_CELLS = 10**6
@@ -113,7 +110,7 @@ def as_pair(prior: object) -> tuple[float, float]:
 
 
 def build(
-    model: "RewardModel",
+    model: RewardModel,
     likelihood: str,
     n_cells: int,
     prior: Any = None,
@@ -162,7 +159,7 @@ def _log_normal(thetas: FloatArray, mean: float, deviation: float) -> FloatArray
     return np.asarray(logs - logs.max())
 
 
-def unit_means(model: "RewardModel", thetas: FloatArray) -> FloatArray:
+def unit_means(model: RewardModel, thetas: FloatArray) -> FloatArray:
     """Return the arms' mean rewards on the unit scale: shape (n_arms, n_thetas)."""
     low, high = model.reward_range
     return np.ascontiguousarray((model.means(thetas).T - low) / (high - low))

@@ -34,7 +34,7 @@ _LATTICES = {1: (32, (1,)), 2: (89, (1, 55)), 3: (101, (1, 40, 85))}
 MIN_CELLS, MAX_CELLS = 5, 10_000
 _MIN_RATE = 1e-9
 # The points of the interpolation, relative to the nearest one.
-_NODES = (-2, -1, 0, 1, 2)
+_NODE_OFFSETS = (-2, -1, 0, 1, 2)
 
 
 class Points(NamedTuple):
@@ -115,7 +115,7 @@ def build_points(
     Args:
         model: the model.
         prior: one marginal per number; uniform on the domain by default.
-        correlation: of the standard scores of two numbers.
+        correlation: the correlation of the standard scores of two numbers.
         cells: points along each number.
     """
     is_vector = isinstance(model, VectorModel)
@@ -229,8 +229,8 @@ def _spread(values: FloatArray, axis: int, distance: float) -> FloatArray:
     spread = np.zeros(values.shape)
     to, given = np.moveaxis(spread, axis, 0), np.moveaxis(values, axis, 0)
     n = len(given)
-    for node in _NODES:
-        factors = [(distance - other) / (node - other) for other in _NODES if other != node]
+    for node in _NODE_OFFSETS:
+        factors = [(distance - other) / (node - other) for other in _NODE_OFFSETS if other != node]
         moved = math.prod(factors) * given
         # The first and the last point take the weights of points beyond them.
         if node >= 0:

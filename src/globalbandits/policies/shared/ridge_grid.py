@@ -32,15 +32,17 @@ N_SHEETS = 11  # of a third number
 # A window of sheets is narrowed until this number of them are within SLICE_NATS of the best one.
 MIN_SHEETS = 7
 
-RIDGE_NATS = 13.0  # a march ends where so much is lost
-SLICE_NATS = 8.0  # and so does a slice
-# An uncovered coarse cell that is so near to the top starts another ridge.
+# Loss of log density, from the mode, at which a march along the ridge ends.
+RIDGE_NATS = 13.0
+# Loss of log density, from the top of a slice, at which the slice ends.
+SLICE_NATS = 8.0
+# An uncovered coarse cell with less than this loss from the mode starts another ridge.
 MODE_NATS = 4.0
 
-# Of a slice in the middle of a bell-shaped ridge: its width relative to equal slices.
-_DENSEST = 0.4
-_GOLDEN = 0.6180339887498949
-_TINY = 1e-9  # added to an information that may be 0
+# Width of a slice in the middle of a bell-shaped ridge, relative to slices of equal width.
+_MIDDLE_SLICE_WIDTH = 0.4
+_GOLDEN_SECTION = 0.6180339887498949
+_MIN_INFORMATION = 1e-9  # added to an information that may be 0
 NEVER = -1e300  # logarithm of an impossible odds
 
 
@@ -73,7 +75,7 @@ class UnitPrior(NamedTuple):
 
 
 class Density(NamedTuple):
-    """What the arms say about their means m_k.
+    """The evidence of the arms' rewards about their means m_k.
 
     The density is ``prod_k exp(-n_k kl(x_k, m_k))`` with the divergence of Bernoulli rewards, times
     the odds of the arm that is most likely an exception, if they are above 1. If n_k is the number
@@ -90,7 +92,7 @@ class Density(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """The points, and scratch arrays of their making."""
+    """The points, and scratch arrays for laying them."""
 
     n_points: IntArray  # (1,)
     n_ridges: IntArray  # (1,)
@@ -414,13 +416,13 @@ def lay_ridge(
     middle, half = 0.5 * (local[3] + local[5]), 0.5 * (local[3] - local[5])
     radius = math.sqrt(half * half + local[4] * local[4])
     ux, uy = 1.0, 0.0
-    if radius >= _TINY * middle and middle >= 1.0:
+    if radius >= _MIN_INFORMATION * middle and middle >= 1.0:
         ux, uy = (half + radius, local[4]) if half >= 0.0 else (local[4], radius - half)
         length = math.sqrt(ux * ux + uy * uy)
         ux, uy = ux / length, uy / length
     frame = grid.frames[ridge]
     frame[0], frame[1], frame[2], frame[3] = x, y, ux, uy
-    deviation = 1.0 / math.sqrt(max(middle - radius, 0.0) + _TINY)
+    deviation = 1.0 / math.sqrt(max(middle - radius, 0.0) + _MIN_INFORMATION)
     low, high = 0.0, 0.0
     for corner in range(4):
         along = (corner // 2 - y) * ux - (corner % 2 - x) * uy
@@ -445,7 +447,7 @@ def find_mode(box: Box, density: Density, grid: Grid, x: float, y: float) -> tup
         fixed_y = (y <= 0.0 and gy < 0.0) or (y >= 1.0 and gy > 0.0)
         if fixed_x and fixed_y:
             break
-        hxx, hxy, hyy = local[3] + _TINY, local[4], local[5] + _TINY
+        hxx, hxy, hyy = local[3] + _MIN_INFORMATION, local[4], local[5] + _MIN_INFORMATION
         det = hxx * hyy - hxy * hxy
         if fixed_x:
             step_x, step_y = 0.0, gy / hyy
@@ -519,7 +521,9 @@ def climb_chord(
     derive_at(box, density, grid, x + place * ux, y + place * uy)
     for _ in range(12):
         slope = local[1] * ux + local[2] * uy
-        information = local[3] * ux * ux + 2.0 * local[4] * ux * uy + local[5] * uy * uy + _TINY
+        information = (
+            local[3] * ux * ux + 2.0 * local[4] * ux * uy + local[5] * uy * uy + _MIN_INFORMATION
+        )
         new = min(max(place + slope / information, low), high)
         if abs(new - place) * math.sqrt(information) < 0.1 or abs(new - place) < 1e-12:
             break
@@ -614,7 +618,7 @@ def cut_slices(grid: Grid, ridge: int, n_left: int, n_right: int, top: float) ->
     edges = grid.edges[ridge]
     n_slices = edges.shape[0] - 1
     lost = top - (left[2] if left[0] > right[0] else right[2])
-    c = 1.0 - (1.0 - _DENSEST) * min(1.0, max(0.0, lost / RIDGE_NATS))
+    c = 1.0 - (1.0 - _MIDDLE_SLICE_WIDTH) * min(1.0, max(0.0, lost / RIDGE_NATS))
     first, last = -cubic_root(c, left[0] / max(length, 1e-300)), 1.0
     if left[0] > right[0]:
         first, last = -1.0, cubic_root(c, right[0] / length)
@@ -661,7 +665,7 @@ def lay_slice(
     line = (x, y, ux, uy)
     climb_chord(box, density, grid, line, ends, place)
     place, top, slope = grid.across[0], grid.across[1], grid.across[2]
-    reach = 4.5 / math.sqrt(grid.across[3] + _TINY)
+    reach = 4.5 / math.sqrt(grid.across[3] + _MIN_INFORMATION)
     # At an end of the chord the slope decides how fast the density falls.
     if (place <= ends[0] and slope < -1e-6) or (place >= ends[1] and slope > 1e-6):
         reach = min(reach, 12.0 / abs(slope))
@@ -670,7 +674,7 @@ def lay_slice(
     span[0], span[1] = place - below, place + above
     gap = (below + above) / box.n_inner
     log_area = math.log(max(gap * width, 1e-300))
-    shift = (0.5 + _GOLDEN * (piece - box.n_slices // 2)) % 1.0
+    shift = (0.5 + _GOLDEN_SECTION * (piece - box.n_slices // 2)) % 1.0
     for inner in range(box.n_inner):
         out = span[0] + (inner + shift) * gap
         px, py = min(max(x + out * ux, 0.0), 1.0), min(max(y + out * uy, 0.0), 1.0)

@@ -8,13 +8,14 @@ of those at the last fit, the weights of the present ones.
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import require
 from globalbandits.errors import PolicyError
+from globalbandits.model import VectorModel
 from globalbandits.model.vector.prior import NormalPrior
 from globalbandits.model.vector_tables import VectorTables
 from globalbandits.policies.shared.divergence import negative_entropy
@@ -48,9 +49,6 @@ from globalbandits.statistics import (
     no_statistics,
     no_weighted_statistics,
 )
-
-if TYPE_CHECKING:
-    from globalbandits.model import VectorModel
 
 N_SLICES, N_INNER = 31, 9
 N_SLICES_OF_SHEET, N_INNER_OF_SHEET = 17, 7  # with three unknown numbers
@@ -100,7 +98,7 @@ class State(NamedTuple):
     posterior: Posterior
 
 
-def require_few_numbers(model: "VectorModel", policy: str) -> None:
+def require_few_numbers(model: VectorModel, policy: str) -> None:
     """Raise a PolicyError for a model of three unknown numbers."""
     rule = (
         f"have one or two unknown numbers for {policy}; "
@@ -111,7 +109,7 @@ def require_few_numbers(model: "VectorModel", policy: str) -> None:
     require(few, "model", rule, ", ".join(model.parameters), PolicyError)
 
 
-def build(model: "VectorModel", prior: Sequence[Any] | None = None) -> Setup:
+def build(model: VectorModel, prior: Sequence[Any] | None = None) -> Setup:
     """Return the curves of a model.
 
     Args:
@@ -129,7 +127,7 @@ def build(model: "VectorModel", prior: Sequence[Any] | None = None) -> Setup:
     return Setup(model.tables, box, no_open_outcomes(model.n_arms))
 
 
-def unit_prior(model: "VectorModel", pairs: Sequence[Any] | None = None) -> UnitPrior:
+def unit_prior(model: VectorModel, pairs: Sequence[Any] | None = None) -> UnitPrior:
     """Return the prior of a `Box`: that of the model, or independent normal densities.
 
     Args:

@@ -7,7 +7,7 @@ is the policy that follows a rule in one trial, cohort after cohort.
 import dataclasses
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -15,12 +15,10 @@ from globalbandits._registry import Specification
 from globalbandits._types import BoolArray, FloatArray, IntArray
 from globalbandits._validation import as_fraction, as_integer, as_positive, require
 from globalbandits.errors import PolicyError
+from globalbandits.model import AnyModel
 from globalbandits.policies.base import Policy, Rules, register, require_no_contexts
 from globalbandits.policies.shared.elimination import eliminated, last_left, probabilities_above
 from globalbandits.statistics import Statistics
-
-if TYPE_CHECKING:
-    from globalbandits.model import AnyModel
 
 # In place of a dose: the trial stops, or no dose is recommended.
 NO_DOSE = -1
@@ -412,7 +410,7 @@ class CohortDesign(Policy):
         three = not isinstance(self.rule, ThreePlusThree) or self.cohort == 3
         require(three, "cohort", "be 3 for 3+3", self.cohort, PolicyError)
 
-    def setup(self, model: "AnyModel") -> Setup:
+    def setup(self, model: AnyModel) -> Setup:
         """The rule, and the model's target."""
         require_no_contexts(model, "CohortDesign")
         target = getattr(model, "target", None)

@@ -15,13 +15,14 @@ once per round.
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_positive
 from globalbandits.errors import PolicyError
+from globalbandits.model import AnyModel, RewardModel
 from globalbandits.model.analysis.curves import evaluate_many
 from globalbandits.model.tables import Curves, Tables, evaluate
 from globalbandits.model.vector_model import VectorModel
@@ -30,10 +31,6 @@ from globalbandits.policies.shared.index import init_widths, rebuild_widths, upd
 from globalbandits.policies.shared.noise_variance import as_number_or_learned, set_student_widths
 from globalbandits.policies.structured import several_confidence
 from globalbandits.statistics import Statistics
-
-if TYPE_CHECKING:
-    from globalbandits.model import AnyModel, RewardModel
-
 
 # Halvings of a piece: ends are found to 1e-13 of its length.
 _BISECTIONS = 44
@@ -86,7 +83,7 @@ class ConfidenceSetPolicy(base.Policy):
         several = isinstance(setup, several_confidence.Setup)
         return self.several if several else self.rules
 
-    def setup(self, model: "AnyModel") -> Any:
+    def setup(self, model: AnyModel) -> Any:
         """Return the model's tables and the radius."""
         alpha = self.log_factor * self.alpha
         if isinstance(model, VectorModel):
@@ -101,7 +98,7 @@ class ConfidenceSetPolicy(base.Policy):
         return explain(getattr(state, "allowed", state))
 
 
-def build(model: "RewardModel", alpha: float, variance: float | str) -> Setup:
+def build(model: RewardModel, alpha: float, variance: float | str) -> Setup:
     """Return the setup, with the envelope's cells sorted by arm, and the pieces.
 
     The radius of arm k is ``sqrt(alpha * variance * log t / N_k)``, or, for a learned variance,

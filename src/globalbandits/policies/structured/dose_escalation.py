@@ -10,13 +10,14 @@ All functions of `Posterior` compute many trials at once in NumPy. So the policy
 import dataclasses
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_floats, require, require_known
 from globalbandits.errors import PolicyError
+from globalbandits.model import AnyModel
 from globalbandits.model.tables import Tables
 from globalbandits.model.vector_model import VectorModel
 from globalbandits.model.vector_tables import VectorTables
@@ -38,9 +39,6 @@ from globalbandits.policies.shared.prior_points import (
     probability_weights,
 )
 from globalbandits.statistics import Statistics
-
-if TYPE_CHECKING:
-    from globalbandits.model import AnyModel
 
 RULES = ("plug_in", "mean", "interval")
 
@@ -228,7 +226,8 @@ class DoseEscalation(Policy):
             sd)``; ``("lognormal", mean, sd)``, whose logarithm is normal; ``("exponential",
             mean)``; ``("log_exponential", mean)``, a number whose exponential is exponential.
             Uniform on the domain by default. The prior is truncated to the domain.
-        correlation: of two normal or lognormal numbers, or of their logarithms.
+        correlation: the correlation of two normal numbers, or of the logarithms of lognormal
+            ones.
         overdose: a limit and a probability. Only arms are chosen whose mean is above the limit with
             a smaller posterior probability (EWOC: Babb, Rogatko and Zacks 1998). If there is none,
             `select` raises an error: stop the trial.
@@ -286,7 +285,7 @@ class DoseEscalation(Policy):
         """The rules for one unknown number, or for several."""
         return self.rules if setup.numbers.shape[1] == 1 else self.several
 
-    def setup(self, model: "AnyModel") -> Posterior:
+    def setup(self, model: AnyModel) -> Posterior:
         """The model's rates at the points."""
         require_no_contexts(model, "DoseEscalation")
         several = isinstance(model, VectorModel)

@@ -2,11 +2,12 @@
 
 import dataclasses
 import warnings
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
+from globalbandits.model import VectorModel
 from globalbandits.policies.base import register
 from globalbandits.policies.shared import grid, ridge_posterior
 from globalbandits.policies.shared.grid import Setup, average_worths
@@ -21,9 +22,6 @@ from globalbandits.policies.shared.ridge_posterior import update as update_point
 from globalbandits.policies.shared.worth import choose_largest, choose_offered, unit_scale
 from globalbandits.policies.structured.grid_policy import GridPolicy, several_numbers, variants_of
 from globalbandits.statistics import Statistics
-
-if TYPE_CHECKING:
-    from globalbandits.model import VectorModel
 
 
 class State(NamedTuple):
@@ -160,7 +158,7 @@ class GridGreedy(GridPolicy):
         init_several, select, update_several, rebuild_several, resume_several, select_among
     )
 
-    def setup_several(self, model: "VectorModel") -> ridge_posterior.Setup:
+    def setup_several(self, model: VectorModel) -> ridge_posterior.Setup:
         """The model's curves on the box of its unknown numbers, with a warning."""
         found = super().setup_several(model)
         if model.n_parameters > 1:

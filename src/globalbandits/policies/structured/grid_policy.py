@@ -2,11 +2,12 @@
 
 import dataclasses
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import require
 from globalbandits.errors import PolicyError
+from globalbandits.model import AnyModel
 from globalbandits.model.vector_model import VectorModel
 from globalbandits.model.vector_tables import VectorTables
 from globalbandits.policies.base import Policy, Rules, require_one_number
@@ -24,9 +25,6 @@ from globalbandits.policies.shared.grid import resume as resume_posterior
 from globalbandits.policies.shared.grid import update as update_posterior
 from globalbandits.policies.shared.open_outcomes import pend_open_outcomes
 from globalbandits.statistics import Statistics
-
-if TYPE_CHECKING:
-    from globalbandits.model import AnyModel
 
 
 class State(NamedTuple):
@@ -169,7 +167,7 @@ class GridPolicy(Policy):
             return self.several
         return self.rules
 
-    def setup(self, model: "AnyModel") -> Any:
+    def setup(self, model: AnyModel) -> Any:
         """The model's curves and likelihoods on the grid, or on the box of several numbers."""
         if self.several is None:
             require_one_number(model, type(self).__name__)

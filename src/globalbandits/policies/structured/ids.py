@@ -2,11 +2,12 @@
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
+from globalbandits.model import AnyModel
 from globalbandits.model.tables import Tables
 from globalbandits.model.vector_model import VectorModel
 from globalbandits.policies.base import register
@@ -22,9 +23,6 @@ from globalbandits.policies.shared.ridge_posterior import resume as resume_point
 from globalbandits.policies.shared.ridge_posterior import update as update_points
 from globalbandits.policies.structured.grid_policy import GridPolicy, several_numbers, variants_of
 from globalbandits.statistics import Statistics
-
-if TYPE_CHECKING:
-    from globalbandits.model import AnyModel
 
 # Points of a ridge grid with a smaller weight, relative to the largest, do not change a plan.
 _MIN_POINT_WEIGHT = 1e-14
@@ -433,7 +431,7 @@ class IDS(GridPolicy):
         init_several, select, update_several, rebuild_several, resume_several, select_several_among
     )
 
-    def setup(self, model: "AnyModel") -> Any:
+    def setup(self, model: AnyModel) -> Any:
         """Return the grid's setup, the means, and the runs of cells with the same best arm."""
         if isinstance(model, VectorModel):
             return self.setup_several(model)

@@ -14,11 +14,12 @@ greedily by its estimate.
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
+from globalbandits.model import RewardModel
 from globalbandits.model.tables import Tables, choose_in_cell, evaluate, find_cell
 from globalbandits.policies.base import Policy, Rules, register, require_one_number
 from globalbandits.policies.shared.divergence import bernoulli_loss
@@ -26,18 +27,15 @@ from globalbandits.policies.shared.weighted_mean import require_inverses
 from globalbandits.policies.shared.worth import choose_any, choose_best_offered
 from globalbandits.statistics import Statistics
 
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
-
 _GOLDEN_SECTION = 0.5 * (3.0 - math.sqrt(5.0))
 # Smallest distance of a mean from 0 and 1, where the divergence is infinite.
 _MIN_MEAN = 1e-12
 # Share of the domain within which the distance is constant in floats.
-_TOLERANCE = 3e-8
+_MINIMUM_TOLERANCE = 3e-8
 # Share of the domain at which a saved minimum is compared with its neighbours.
 _NEIGHBOUR_DISTANCE = 1e-6
 # Relative rounding error of a distance.
-_ROUNDING = 1e-12
+_DISTANCE_ROUNDING = 1e-12
 # Number of steps in the search for a first estimate.
 _N_STARTS = 64
 
@@ -107,7 +105,7 @@ def resume(setup: Setup, stats: Statistics, state: State) -> bool:
         return False
     near = _NEIGHBOUR_DISTANCE * (setup.tables.high - setup.tables.low)
     around = [x for x in (theta - near, theta + near) if own.min() <= x <= own.max()]
-    found = distance(setup, stats, theta) * (1.0 - _ROUNDING) - _ROUNDING
+    found = distance(setup, stats, theta) * (1.0 - _DISTANCE_ROUNDING) - _DISTANCE_ROUNDING
     return all(found <= distance(setup, stats, x) for x in around)
 
 
@@ -169,7 +167,7 @@ def minimise(setup: Setup, stats: Statistics, last: float, low: float, high: flo
     last estimate is tried first.
     """
     length = setup.tables.high - setup.tables.low
-    tolerance = _TOLERANCE * length
+    tolerance = _MINIMUM_TOLERANCE * length
     if high - low <= 2.0 * tolerance:
         return 0.5 * (low + high)
     x = last
@@ -260,7 +258,7 @@ class OSSB(Policy):
         init, select, update, estimate, rebuild, ("theta",), resume, select_among=select_among
     )
 
-    def setup(self, model: "RewardModel") -> Setup:
+    def setup(self, model: RewardModel) -> Setup:
         """Return the model's tables."""
         require_one_number(model, "OSSB")
         require_inverses(model.tables, "OSSB")

@@ -2,13 +2,14 @@
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_positive, require
 from globalbandits.errors import PolicyError
+from globalbandits.model import RewardModel
 from globalbandits.model.regional import RegionalModel
 from globalbandits.model.tables import Tables, evaluate, find_cell_among
 from globalbandits.policies.base import Policy, Rules, register
@@ -21,9 +22,6 @@ from globalbandits.policies.shared.weighted_mean import (
 )
 from globalbandits.policies.shared.worth import choose_largest
 from globalbandits.statistics import Statistics
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
 
 
 class Setup(NamedTuple):
@@ -216,7 +214,7 @@ class RegionalUCB(Policy):
         """Check alpha."""
         object.__setattr__(self, "alpha", as_positive("alpha", self.alpha, PolicyError))
 
-    def setup(self, model: "RewardModel | RegionalModel") -> Setup:
+    def setup(self, model: RewardModel | RegionalModel) -> Setup:
         """Return the curves and envelopes of all groups, and the constants of their bonuses."""
         joint = model if isinstance(model, RegionalModel) else RegionalModel((model,))
         groups = joint.groups

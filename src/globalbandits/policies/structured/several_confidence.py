@@ -10,11 +10,12 @@ parts may look empty; such a set is nearly a contradiction.
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
+from globalbandits.model import VectorModel
 from globalbandits.model.vector_tables import MEAN_MARGIN, VectorTables
 from globalbandits.policies.base import Rules, SelectAmong
 from globalbandits.policies.shared.divergence import negative_entropy
@@ -35,9 +36,6 @@ from globalbandits.policies.shared.ridge_posterior import (
 from globalbandits.policies.shared.ridge_posterior import numbers as average_numbers
 from globalbandits.policies.shared.worth import worth_within
 from globalbandits.statistics import Statistics, assign, no_statistics
-
-if TYPE_CHECKING:
-    from globalbandits.model import VectorModel
 
 # What the density loses where an arm's radius ends. A slice of the grid covers 8 nats, so it covers
 # the set unless more than four arms bind in the same place.
@@ -65,7 +63,7 @@ class State(NamedTuple):
     indices: FloatArray  # (n_arms,) set by the policy; -inf where an arm does not compete
 
 
-def build(model: "VectorModel", policy: str, alpha: float, variance: float | str) -> Setup:
+def build(model: VectorModel, policy: str, alpha: float, variance: float | str) -> Setup:
     """Return the setup; the arguments are those of `confidence.build`."""
     require_few_numbers(model, policy)
     learned = isinstance(variance, str)

@@ -2,21 +2,19 @@
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_fraction, as_positive
 from globalbandits.errors import PolicyError
+from globalbandits.model import RewardModel
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
 from globalbandits.policies.shared.index import NOT_PLAYED, no_estimate
 from globalbandits.policies.shared.worth import choose_bound_offered, choose_by_worth
 from globalbandits.statistics import Statistics
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
 
 # A smaller weight counts as none; it would soon underflow.
 _MIN_WEIGHT = 1e-200
@@ -145,7 +143,7 @@ class DiscountedUCB(Policy):
         object.__setattr__(self, "discount", as_fraction("discount", self.discount, PolicyError))
         object.__setattr__(self, "xi", as_positive("xi", self.xi, PolicyError))
 
-    def setup(self, model: "RewardModel") -> Setup:
+    def setup(self, model: RewardModel) -> Setup:
         """The model's tables and the constants."""
         return Setup(model.tables, self.discount, self.xi)
 

@@ -2,13 +2,14 @@
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_integer, as_positive
 from globalbandits.errors import PolicyError
+from globalbandits.model import RewardModel
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
 from globalbandits.policies.shared.index import (
@@ -22,9 +23,6 @@ from globalbandits.policies.shared.index import (
 )
 from globalbandits.policies.shared.worth import choose_bound_offered, choose_by_worth
 from globalbandits.statistics import Statistics, are_part, count, no_statistics, uncount
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
 
 
 class Setup(NamedTuple):
@@ -155,7 +153,7 @@ class SlidingWindowUCB(Policy):
         object.__setattr__(self, "window", as_integer("window", self.window, 1, PolicyError))
         object.__setattr__(self, "xi", as_positive("xi", self.xi, PolicyError))
 
-    def setup(self, model: "RewardModel") -> Setup:
+    def setup(self, model: RewardModel) -> Setup:
         """The model's tables and the constants."""
         return Setup(model.tables, self.window, self.xi)
 

@@ -7,7 +7,7 @@ rebuilt when it takes over. Any other fallback is updated with every reward.
 import dataclasses
 import math
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from globalbandits.errors import PolicyError
 from globalbandits.evidence.drift_test import EVERY, Snapshots, no_snapshots, slots_of
 from globalbandits.evidence.histogram import DEFAULT_BINS, Histogram, add, empty
 from globalbandits.evidence.live_refutation import change_explains, find_witness
+from globalbandits.model import RewardModel
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register, require_one_number
 from globalbandits.policies.elastic.elastic import Elastic
@@ -24,10 +25,6 @@ from globalbandits.policies.paper.wagp import WAGP
 from globalbandits.policies.shared.worth import choose_any
 from globalbandits.policies.wrappers.inner_policy import as_policy, label_around, resume_inside
 from globalbandits.statistics import Statistics, are_part, clear, count, no_statistics
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
-
 
 _FIRST_TEST_REWARDS = 8
 # The number of rewards grows by this factor from one test to the next.
@@ -316,7 +313,7 @@ class Guarded(Policy):
         """What the inner policy assumes."""
         return self.inner.curve_errors
 
-    def setup(self, model: "RewardModel") -> Setup:
+    def setup(self, model: RewardModel) -> Setup:
         """Return the setups of both policies, and thresholds that share alpha among restarts."""
         require_one_number(model, "Guarded")
         starts = np.arange(1.0, self.restarts + 2.0)
@@ -329,7 +326,7 @@ class Guarded(Policy):
             thresholds=-np.log(self.alpha * shares),
         )
 
-    def exploration_cost(self, model: "RewardModel", theta: float, horizon: int) -> float:
+    def exploration_cost(self, model: RewardModel, theta: float, horizon: int) -> float:
         """Return the expected regret of the random plays in the first ``horizon`` rounds."""
         rounds = np.arange(1.0, horizon + 1.0)
         n_plays = np.minimum(1.0, self.exploration * rounds ** (-1.0 / 3.0)).sum()

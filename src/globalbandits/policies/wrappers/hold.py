@@ -8,13 +8,14 @@ import copy
 import dataclasses
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from globalbandits._types import IntArray
 from globalbandits._validation import as_integer, require
 from globalbandits.errors import PolicyError
+from globalbandits.model import AnyModel
 from globalbandits.policies.base import Policy, Rules, register
 from globalbandits.policies.paper.wagp import WAGP
 from globalbandits.policies.wrappers.inner_policy import (
@@ -26,11 +27,8 @@ from globalbandits.policies.wrappers.inner_policy import (
 )
 from globalbandits.statistics import Statistics
 
-if TYPE_CHECKING:
-    from globalbandits.model import AnyModel
-
-# Decisions between two looks at the inner policy if only a number of changes is given. In a shop
-# that sells to 3 % of its visitors, fewer visitors say little about a price.
+# Decisions between two choices of the inner policy if only a number of changes is given. In a shop
+# that sells to 3 % of its visitors, fewer visitors give little information about a price.
 DEFAULT_PERIOD = 500
 # Larger than any number of decisions.
 _NO_MAXIMUM = 2**62
@@ -190,7 +188,7 @@ class Hold(WrapperPolicy):
     Args:
         inner: the policy whose choices are held; may be given by position. It must not count
             decisions itself.
-        every: the number of decisions between two looks at the inner policy, such as the visitors
+        every: the number of decisions between two choices of the inner policy, such as the visitors
             of a day. The default is 500 with ``most_changes`` and 1 without.
         most_changes: how many times the arm may change; None for any. So that the budget lasts,
             change k comes after ``every * 2**(k - 1)`` decisions at the earliest.
@@ -229,7 +227,7 @@ class Hold(WrapperPolicy):
         """True also if arms that are worth more may be out of reach."""
         return self.inner.ignores_value or self.only_down or self.most_changes is not None
 
-    def setup(self, model: "AnyModel") -> Setup:
+    def setup(self, model: AnyModel) -> Setup:
         """Return the inner policy's setup, and the periods."""
         n_contexts = model.tables.n_contexts
         last, start = model.n_arms // n_contexts - 1, self.start

@@ -9,13 +9,14 @@ import copy
 import dataclasses
 import math
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_float, as_fraction, as_integer, require
 from globalbandits.errors import PolicyError
+from globalbandits.model import AnyModel
 from globalbandits.model.tables import evaluate
 from globalbandits.policies.base import Policy, Rules, register, require_no_contexts
 from globalbandits.policies.paper.wagp import WAGP
@@ -29,9 +30,6 @@ from globalbandits.policies.wrappers.inner_policy import (
     resume_inside,
 )
 from globalbandits.statistics import Statistics
-
-if TYPE_CHECKING:
-    from globalbandits.model import AnyModel
 
 
 class Setup(NamedTuple):
@@ -432,7 +430,7 @@ class Limited(WrapperPolicy):
         """True also with bounds on the arms, which may exclude the arm that is worth most."""
         return self.inner.ignores_value or self.low > 0 or self.high is not None
 
-    def setup(self, model: "AnyModel") -> Setup:
+    def setup(self, model: AnyModel) -> Setup:
         """Return the inner policy's setup, and the limits as indices of the model's arms."""
         require_no_contexts(model, "Limited")
         last = model.n_arms - 1

@@ -9,13 +9,14 @@ import copy
 import dataclasses
 import math
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_positive, require
 from globalbandits.errors import PolicyError
+from globalbandits.model import RewardModel
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register, require_one_number
 from globalbandits.policies.paper.wagp import WAGP
@@ -44,10 +45,6 @@ from globalbandits.policies.wrappers.inner_policy import (
     resume_inside,
 )
 from globalbandits.statistics import Statistics, assign, assign_arm, no_statistics
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
-
 
 # The number of rewards grows by this factor from one update of all bounds to the next.
 RENEWAL_GROWTH = 1.07
@@ -255,7 +252,7 @@ class Safe(WrapperPolicy):
             require(variance <= LARGEST_VARIANCE, "variance", rule, self.variance, PolicyError)
             object.__setattr__(self, "variance", variance)
 
-    def setup(self, model: "RewardModel") -> Setup:
+    def setup(self, model: RewardModel) -> Setup:
         """Return the inner policy's setup and the constants."""
         require_one_number(model, "Safe")
         return Setup(

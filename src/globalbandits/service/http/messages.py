@@ -6,7 +6,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from globalbandits.service.stores.records import State
 
-MOST_ITEMS = 1_000  # of a batch
+MAX_ITEMS = 1_000  # of a batch
 MAX_HORIZON = 20_000  # decisions of a what-if, which a user waits for
 RequestId = Annotated[
     str, Meta(min_length=1, max_length=200, pattern="^[!-~]+$", description="Yours, for retries.")
@@ -110,13 +110,13 @@ class RewardItem(Incoming):
 class DecisionsIn(Incoming):
     """Decisions to make, stored in one commit."""
 
-    items: Annotated[list[DecisionItem], Meta(min_length=1, max_length=MOST_ITEMS)]
+    items: Annotated[list[DecisionItem], Meta(min_length=1, max_length=MAX_ITEMS)]
 
 
 class RewardsIn(Incoming):
     """Rewards, learned in one commit."""
 
-    items: Annotated[list[RewardItem], Meta(min_length=1, max_length=MOST_ITEMS)]
+    items: Annotated[list[RewardItem], Meta(min_length=1, max_length=MAX_ITEMS)]
 
 
 class PastReward(Incoming):
@@ -132,7 +132,7 @@ class ImportIn(Incoming):
     """Past rewards, in order, under an id of yours for retries. Learned in one commit."""
 
     import_id: Annotated[str, Meta(min_length=1, max_length=100, pattern="^[!-~]+$")]
-    items: Annotated[list[PastReward], Meta(min_length=1, max_length=MOST_ITEMS)]
+    items: Annotated[list[PastReward], Meta(min_length=1, max_length=MAX_ITEMS)]
 
 
 class TokenIn(Incoming):

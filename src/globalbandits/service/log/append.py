@@ -33,7 +33,7 @@ class DecisionRequest(NamedTuple):
 
     Attributes:
         request_id: the id of the request; None if it is not repeated.
-        unit: who the decision is for, such as a visitor.
+        unit: the visitor, or other unit, that the decision is for.
         context: the name of the context, for a model with contexts.
         allowed: the values of the arms that may be shown; None for all.
     """

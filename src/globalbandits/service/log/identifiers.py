@@ -33,7 +33,7 @@ def as_decision_id(value: Any) -> str:
 
 
 def as_request_id(value: Any, name: str = "request_id") -> str | None:
-    """Check a request id, or the name of a unit; None means none."""
+    """Check a request id, or the name of a unit; None is allowed."""
     if value is None:
         return None
     limit = MAX_REQUEST_ID_CHARACTERS

@@ -289,10 +289,10 @@ class Log:
         if several and self._is_new_kind(bandit.settings):
             body = canonical_json(bandit.settings.to_dict())
             threading.Thread(
-                target=self._compile_apart, args=(body,), name="compiler", daemon=True
+                target=self._compile_in_process, args=(body,), name="compiler", daemon=True
             ).start()
 
-    def _compile_apart(self, body: str) -> None:
+    def _compile_in_process(self, body: str) -> None:
         """Compile in another process, then let all bandits in memory use the code."""
 
         def load(written: None) -> None:
@@ -301,11 +301,11 @@ class Log:
                     bandit.learner.load_compiled()
 
         with self._compiling:
-            apart = multiprocessing.get_context("spawn").Process(
+            process = multiprocessing.get_context("spawn").Process(
                 target=_compile_body, args=(body,), daemon=True
             )
-            apart.start()
-            apart.join()
+            process.start()
+            process.join()
         with suppress(StoreUnavailable):
             self.writer.submit(Change(lambda rows: None, load))
 
@@ -418,7 +418,7 @@ class Log:
             When it was deleted, in microseconds since 1970.
 
         Raises:
-            UnknownError: if there is and was no bandit of this name.
+            UnknownError: if no bandit ever had this name.
         """
         with self._creating:
             row = self._rows.get((tenant, name)) or self._read_rows().get((tenant, name))
@@ -513,8 +513,8 @@ class Log:
             name: the name of the bandit.
             request_id: your id of the request.
             tenant: the owner of the bandit.
-            unit: who the decision is for, such as a visitor. With the setting ``sticky_seconds`` a
-                unit is shown the same arm for that time, in each context.
+            unit: the visitor, or other unit, that the decision is for. With the setting
+                ``sticky_seconds`` a unit is shown the same arm for that time, in each context.
             context: the name of the context, for a model with contexts.
             allowed: the values of the arms that may be shown; None for all.
 
@@ -892,7 +892,7 @@ def _compile(settings: Settings) -> None:
 
 
 def _compile_body(body: str) -> None:
-    """Compile in a process of its own, which gives way to the server."""
+    """Compile in a process of its own, with a lower priority than the server."""
     if hasattr(os, "nice"):
         os.nice(10)
     _compile(Settings.from_log(body))

@@ -81,7 +81,8 @@ class ReplayReport:
         foreign: decisions of other versions of the library whose recomputed arms differ.
         differ: decisions of this version of the library whose recomputed arms differ.
         imported: decisions that were imported, which no policy made.
-        probabilities: of all arms, by the id of each decision that agrees, if they were asked for.
+        probabilities: the probabilities of all arms, by the id of each decision that agrees; empty
+            unless they were requested.
         snapshots: snapshots that equal the recomputed state.
         wrong: one line per fault; at most twenty about decisions.
     """

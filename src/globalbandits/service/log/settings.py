@@ -21,7 +21,7 @@ from globalbandits._validation import (
 from globalbandits.environments import Delay
 from globalbandits.errors import ServiceError
 from globalbandits.model import AnyModel, ContextModel
-from globalbandits.model.description import MOST_ARMS
+from globalbandits.model.description import MAX_ARMS
 from globalbandits.model.files import build_model as model_from_data
 from globalbandits.policies.base import Policy, require_masks
 from globalbandits.policies.learner import StopWhen
@@ -205,7 +205,7 @@ class Settings:
         left = shown is None or not set(shown) <= gone
         require(left, "limits", "leave an arm that is not withdrawn", self.limits, ServiceError)
         if self.largest_step is not None:
-            as_integer("largest_step", self.largest_step, 1, ServiceError, maximum=MOST_ARMS)
+            as_integer("largest_step", self.largest_step, 1, ServiceError, maximum=MAX_ARMS)
         if self.probability_draws is not None:
             draws, most = self.probability_draws, MAX_PROBABILITY_DRAWS
             as_integer("probability_draws", draws, 1, ServiceError, maximum=most)
@@ -286,7 +286,8 @@ class ModelCache:
     A model takes about 8 kB of memory per arm, so the models kept are limited by their arms.
 
     Args:
-        max_arms: of all models that are kept. The least recently used ones go first.
+        max_arms: the number of arms of all models that are kept together. The least recently used
+            models are dropped first.
     """
 
     def __init__(self, max_arms: int) -> None:

@@ -47,9 +47,9 @@ class Decision(NamedTuple):
 
     The choice is a function of the state after ``version`` events, the settings with the number
     ``settings``, and the request id (the decision's own id if there is no request id). ``unit`` is
-    who the decision is for, such as a visitor. ``follows`` is the unit's earlier decision whose
-    arm is shown again; None if the arm was chosen anew. ``context`` is the name of the context, and
-    ``allowed`` a JSON list of the arms that the request allowed; None for all.
+    the visitor, or other unit, that the decision is for. ``follows`` is the unit's earlier decision
+    whose arm is shown again; None if the policy chose the arm. ``context`` is the name of the
+    context, and ``allowed`` a JSON list of the arms that the request allowed; None for all.
     """
 
     id: str

@@ -16,7 +16,7 @@ from globalbandits.environments.bias import Bias
 from globalbandits.environments.delay import Delay
 from globalbandits.environments.drift import Drift
 from globalbandits.environments.environment import worth_of_means
-from globalbandits.environments.noise import Noise
+from globalbandits.environments.noises.noise import Noise
 from globalbandits.environments.offers import OfferLaw
 from globalbandits.environments.population import Population
 from globalbandits.evidence.histogram import DEFAULT_BINS

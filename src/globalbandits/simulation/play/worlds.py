@@ -69,19 +69,25 @@ class FixedRewards(NamedTuple):
     invalid: FloatArray  # (2,) arm plus 1 and value of an invalid reward; zeros if none
 
 
+def store_reward(
+    rewards: FloatArray, invalid: FloatArray, at: int, arm: int, reward: float
+) -> None:
+    """Store a reward of an arm, and mark it as invalid if it lies outside the unit interval."""
+    rewards[at] = reward
+    if not -ROUNDING_TOLERANCE <= reward <= 1.0 + ROUNDING_TOLERANCE:
+        invalid[0] = arm + 1
+        invalid[1] = reward
+
+
 @cache
 def fixed_rewards_routine(draw: Any) -> DrawRewards:
     """The routine that draws rewards of an arm whose mean is constant."""
 
     def draw_rewards(data: FixedRewards, row: int, arm: int, first_cell: int, n: int) -> None:
-        rewards = data.rewards
         shape = data.shapes[min(row, data.shapes.shape[0] - 1), arm]
         for at in range(n):
             reward = draw(data.noise, arm, shape, data.uniforms[first_cell + at])
-            rewards[at] = reward
-            if not -ROUNDING_TOLERANCE <= reward <= 1.0 + ROUNDING_TOLERANCE:
-                data.invalid[0] = arm + 1
-                data.invalid[1] = reward
+            store_reward(data.rewards, data.invalid, at, arm, reward)
 
     return draw_rewards
 
@@ -139,10 +145,7 @@ def drifting_rewards_routine(prepare: Any, draw: Any) -> DrawRewards:
             true_mean = min(max(mean + shift, 0.0), 1.0)
             shape = prepare(data.noise, arm, true_mean)
             reward = draw(data.noise, arm, shape, data.uniforms[cell])
-            data.rewards[at] = reward
-            if not -ROUNDING_TOLERANCE <= reward <= 1.0 + ROUNDING_TOLERANCE:
-                data.invalid[0] = arm + 1
-                data.invalid[1] = reward
+            store_reward(data.rewards, data.invalid, at, arm, reward)
             nominal = mean
             if data.tables.valued:
                 nominal = evaluate(data.tables.worth, arm, data.thetas[cell])
@@ -177,10 +180,7 @@ def timed_rewards_routine(prepare: Any, draw: Any) -> DrawRewards:
             step = cell - row * data.n_steps[0]
             shape = prepare(data.noise, arm, data.means[step, arm])
             reward = draw(data.noise, arm, shape, data.uniforms[cell])
-            data.rewards[at] = reward
-            if not -ROUNDING_TOLERANCE <= reward <= 1.0 + ROUNDING_TOLERANCE:
-                data.invalid[0] = arm + 1
-                data.invalid[1] = reward
+            store_reward(data.rewards, data.invalid, at, arm, reward)
             data.worth[cell] = data.worths[step, arm]
             data.nominal_worth[cell] = data.nominal_worths[arm]
 

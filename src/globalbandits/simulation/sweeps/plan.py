@@ -237,7 +237,7 @@ def make_plan(spec: Mapping[str, Any], folder: Path | None = None) -> Plan:
         options = experiment.options
         n_steps = options["horizon"] * options["runs"] * len(experiment.policies)
         tasks.append(Task(key=key, content=content, name=name, n_steps=n_steps))
-    return Plan(spec=plain(spec), axes=axes, tasks=tuple(tasks), reader=reader)
+    return Plan(spec=plain_spec(spec), axes=axes, tasks=tuple(tasks), reader=reader)
 
 
 def _place(axes: tuple[Axis, ...], key: int) -> str:
@@ -311,11 +311,13 @@ class _Namer:
             "model": self._model(env.model),
             "truth": self._model(env.truth) if isinstance(env.truth, RewardModel) else None,
             "environment": env.to_dict(),
-            "policies": {label: plain(policy) for label, policy in experiment.policies.items()},
+            "policies": {
+                label: plain_spec(policy) for label, policy in experiment.policies.items()
+            },
             "numbers": [options["horizon"], options["runs"], str(options["seed"])],
             "times": hashlib.sha256(times.astype("<i8").tobytes()).hexdigest(),
             "evidence": options["evidence"],
-            "stop": plain(options.get("stop")),
+            "stop": plain_spec(options.get("stop")),
             "code": code_hashes(env, experiment.policies, self._code),
         }
         if options.get("batch", 1) != 1:
@@ -346,20 +348,23 @@ def describe_model(model: RewardModel) -> Any:
         return {"fingerprint": model.fingerprint, "worth": digest[:32]}
 
 
-def plain(value: Any) -> Any:
-    """A spec with its Python objects as plain values."""
+def plain_spec(value: Any) -> Any:
+    """A spec with its Python objects as plain values, from which the name of a task is hashed.
+
+    Infinite numbers stay, unlike in `_plain_data.plain`, because they are part of the spec.
+    """
     if isinstance(value, RewardModel):
         return describe_model(value)
     if isinstance(value, Policy):
         return describe(value)
     if isinstance(value, (Part, StopWhen)):
-        return plain(value.to_dict())
+        return plain_spec(value.to_dict())
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): plain_spec(item) for key, item in value.items()}
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, (str, bytes)):
-        return [plain(item) for item in value]
+        return [plain_spec(item) for item in value]
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     return repr(value)

@@ -211,7 +211,7 @@ def compare(
         policies: a policy of the first and a policy of the second sweep. By default the common
             policies; or, if each sweep has a single policy, these two.
         variable: "regret" or "nominal_regret", at the last checkpoint.
-        confidence: of the intervals (Student's t).
+        confidence: the confidence of the intervals (Student's t).
     """
     import pandas as pd
 

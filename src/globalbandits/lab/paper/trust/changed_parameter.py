@@ -2,7 +2,6 @@
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,9 +21,7 @@ from globalbandits.lab.paper.trust.recorded_rewards import (
     share_of_runs,
 )
 from globalbandits.lab.paper.verdicts import Entry
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
+from globalbandits.model import RewardModel
 
 N_SIMULATIONS = 4
 _ROUNDS_BETWEEN_LOOKS = 25  # divides the distance of the alarm's snapshots
@@ -32,7 +29,7 @@ _WINDOW = 200  # rewards; twice the half window of the policy at the paper's dri
 _NAMES = {"all": "from all rewards", "window": f"from the last {_WINDOW} rewards"}
 
 
-def run(spec: Spec, model: "RewardModel", size: Size) -> Part:
+def run(spec: Spec, model: RewardModel, size: Size) -> Part:
     """Run non-stationary WAGP in the worlds of Experiment 3."""
     walk = load_spec("random_walk")
     tracked = walk.setting("tracked_drift_time")
@@ -52,7 +49,7 @@ def run(spec: Spec, model: "RewardModel", size: Size) -> Part:
     return Part(entries, _grids(spec, tracked, horizon), charts)
 
 
-def change_log_e(model: "RewardModel", times: IntArray, histograms: FloatArray, at: int) -> float:
+def change_log_e(model: RewardModel, times: IntArray, histograms: FloatArray, at: int) -> float:
     """Return the log e-value of `Evidence.drift` at one of the times.
 
     Every multiple of 100 rounds up to that time must be among the times.
@@ -72,7 +69,7 @@ def window_counts(times: IntArray, histograms: FloatArray, at: int) -> FloatArra
 
 
 def _alarm_entries(
-    spec: Spec, model: "RewardModel", seen: RewardRecords, tau: float, size: Size
+    spec: Spec, model: RewardModel, seen: RewardRecords, tau: float, size: Size
 ) -> dict[str, Entry]:
     threshold = -math.log(1.0 - spec.setting("confidence"))
     last = len(seen.times) - 1
@@ -89,7 +86,7 @@ def _alarm_entries(
     }
 
 
-def _interval_entries(spec: Spec, model: "RewardModel", seen: RewardRecords) -> dict[str, Entry]:
+def _interval_entries(spec: Spec, model: RewardModel, seen: RewardRecords) -> dict[str, Entry]:
     confidence = spec.setting("confidence")
     looks = np.flatnonzero((seen.times % _WINDOW == 0) & (seen.times > _WINDOW))
     if looks.size == 0:
@@ -110,7 +107,7 @@ def _interval_entries(spec: Spec, model: "RewardModel", seen: RewardRecords) -> 
 
 
 def _ends(
-    model: "RewardModel",
+    model: RewardModel,
     times: IntArray,
     histograms: FloatArray,
     at: int,
@@ -142,7 +139,7 @@ def _grids(spec: Spec, tracked: float, horizon: int) -> tuple[Grid, ...]:
     return alarms, coverage
 
 
-def _chart(spec: Spec, model: "RewardModel", seen: RewardRecords, tau: float) -> Chart:
+def _chart(spec: Spec, model: RewardModel, seen: RewardRecords, tau: float) -> Chart:
     confidence = spec.setting("confidence")
     histograms = seen.histograms[0, 0]
     places = range(len(seen.times))

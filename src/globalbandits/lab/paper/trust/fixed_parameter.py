@@ -1,11 +1,11 @@
 """Experiment 1: the interval for a fixed theta, and the arms that can still be best."""
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from globalbandits._types import FloatArray
+from globalbandits.environments import BetaNoise, Environment
 from globalbandits.evidence.inference import Findings, infer_many
 from globalbandits.lab.paper.batches import Size
 from globalbandits.lab.paper.experiment_spec import Spec, load_spec
@@ -21,17 +21,13 @@ from globalbandits.lab.paper.trust.recorded_rewards import (
     share_of_runs,
 )
 from globalbandits.lab.paper.verdicts import Entry
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
+from globalbandits.model import RewardModel
 
 N_SIMULATIONS = 1
 
 
-def run(spec: Spec, model: "RewardModel", size: Size) -> Part:
+def run(spec: Spec, model: RewardModel, size: Size) -> Part:
     """Run WAGP in the world of Experiment 1."""
-    from globalbandits.environments import BetaNoise, Environment
-
     world = Environment(model, theta=load_spec("comparison").setting("theta"), noise=BetaNoise())
     policies = {"wagp": spec.policies["wagp"].build()}
     seen = record_rewards(world, policies, size, decade_thirds(size.horizon))
@@ -85,7 +81,7 @@ def _grid(seen: RewardRecords) -> Grid:
     )
 
 
-def _chart(model: "RewardModel", seen: RewardRecords, first: Findings, confidence: float) -> Chart:
+def _chart(model: RewardModel, seen: RewardRecords, first: Findings, confidence: float) -> Chart:
     return Chart(
         name="closing",
         caption="One run of WAGP in the world of Experiment 1. Above: the interval closes around "

@@ -8,17 +8,19 @@ import numpy as np
 
 from globalbandits import plots
 from globalbandits._types import BoolArray, FloatArray, IntArray
+from globalbandits.environments import Environment
 from globalbandits.evidence.inference import Findings, Inference
 from globalbandits.lab.paper.batches import Size
 from globalbandits.lab.paper.outcome import Chart, Grid
 from globalbandits.lab.paper.verdicts import Entry
+from globalbandits.model import RewardModel
+from globalbandits.policies.base import Policy
+from globalbandits.simulation.play.job import make_job
+from globalbandits.simulation.workers import play_shard
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from globalbandits.environments import Environment
-    from globalbandits.model import RewardModel
-    from globalbandits.policies.base import Policy
 
 MAX_LOG_E = math.log(1e6)  # larger e-values are not distinguished
 
@@ -33,16 +35,13 @@ class RewardRecords(NamedTuple):
 
 
 def record_rewards(
-    env: "Environment", policies: "Mapping[str, Policy]", size: Size, times: Sequence[int]
+    env: Environment, policies: Mapping[str, Policy], size: Size, times: Sequence[int]
 ) -> RewardRecords:
     """Simulate policies with common random numbers and keep the histograms of their rewards.
 
     All statements are computed later from the histograms, because they take much longer than the
     simulation and differ between worlds.
     """
-    from globalbandits.simulation.play.job import make_job
-    from globalbandits.simulation.workers import play_shard
-
     moments = np.array(times, np.int64)
     job = make_job(env, policies, int(moments[-1]), moments, size.seed, evidence=True)
     records = play_shard(job, 0, size.runs)
@@ -61,15 +60,13 @@ def decade_thirds(horizon: int) -> list[int]:
     return sorted({time for time in times if time < horizon} | {horizon})
 
 
-def find_interval(
-    model: "RewardModel", counts: FloatArray, confidence: float
-) -> tuple[float, float]:
+def find_interval(model: RewardModel, counts: FloatArray, confidence: float) -> tuple[float, float]:
     """Return both ends of the interval for theta; nan if it is empty."""
     hull = Inference(model, counts).hull(confidence)
     return hull.low, hull.high
 
 
-def log_e_value(model: "RewardModel", counts: FloatArray) -> float:
+def log_e_value(model: RewardModel, counts: FloatArray) -> float:
     """Return the log e-value against the model.
 
     E-values below 1 or above a million are approximate. Exact values would take longer, and no
@@ -119,7 +116,7 @@ def median_of_runs(values: FloatArray, *, label: str) -> Entry:
 
 
 def one_run_figure(
-    model: "RewardModel",
+    model: RewardModel,
     times: IntArray,
     found: Findings,
     confidence: float,

@@ -2,12 +2,12 @@
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from globalbandits import plots
 from globalbandits._types import BoolArray
+from globalbandits.environments import BetaNoise, Environment, UniformBias
 from globalbandits.evidence.inference import infer_many
 from globalbandits.lab.paper.batches import Size
 from globalbandits.lab.paper.experiment_spec import Spec, load_spec
@@ -23,10 +23,7 @@ from globalbandits.lab.paper.trust.recorded_rewards import (
     share_of_runs,
 )
 from globalbandits.lab.paper.verdicts import Entry
-
-if TYPE_CHECKING:
-    from globalbandits.environments import Environment
-    from globalbandits.model import RewardModel
+from globalbandits.model import RewardModel
 
 N_SIMULATIONS = 4
 _SHOWN_BIAS = 0.05
@@ -35,7 +32,7 @@ _SHOWN_POLICY = "guarded"
 _SETTLED_SHARE = 0.99
 
 
-def run(spec: Spec, model: "RewardModel", size: Size) -> Part:
+def run(spec: Spec, model: RewardModel, size: Size) -> Part:
     """Run policies in the worlds of Experiment 4, and in one without a bias."""
     policies = {key: policy.build() for key, policy in spec.policies.items()}
     looks = [int(time) for time in spec.setting_list("looks") if time < size.horizon]
@@ -54,15 +51,13 @@ def run(spec: Spec, model: "RewardModel", size: Size) -> Part:
     return Part(entries, _grids(spec, times), charts)
 
 
-def _world(model: "RewardModel", bias: float) -> "Environment":
-    from globalbandits.environments import BetaNoise, Environment, UniformBias
-
+def _world(model: RewardModel, bias: float) -> Environment:
     theta = load_spec("misspecification").setting("theta")
     shift = UniformBias(bias) if bias > 0.0 else None
     return Environment(model, theta=theta, noise=BetaNoise(), bias=shift)
 
 
-def _alarms(model: "RewardModel", seen: RewardRecords, confidence: float, size: Size) -> BoolArray:
+def _alarms(model: RewardModel, seen: RewardRecords, confidence: float, size: Size) -> BoolArray:
     """Return whether the model was refuted by each time, shape (policy, run, time)."""
     alarms = np.zeros(seen.histograms.shape[:3], np.bool_)
     for place in range(size.runs):
@@ -178,7 +173,7 @@ def _alarm_chart(spec: Spec, entries: dict[str, Entry], time: int) -> Chart:
     )
 
 
-def _one_run_chart(spec: Spec, model: "RewardModel", size: Size) -> Chart:
+def _one_run_chart(spec: Spec, model: RewardModel, size: Size) -> Chart:
     confidence = spec.setting("confidence")
     policies = {_SHOWN_POLICY: spec.policies[_SHOWN_POLICY].build()}
     one = Size(runs=1, horizon=size.horizon, seed=size.seed)

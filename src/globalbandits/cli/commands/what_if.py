@@ -95,7 +95,7 @@ def _read(log: str, bandit: str | None, file: str | None, arm: str, reward: str)
     from globalbandits.evidence import DecisionLog
 
     if not log.lower().endswith((".csv", ".csv.gz")):
-        from globalbandits.service.log.decision_log import read_log
+        from globalbandits.service.log.archive.decision_log import read_log
 
         return read_log(log, bandit)
     model = without_contexts(file_model("model.json" if file is None else file))

@@ -2,18 +2,16 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from globalbandits._registry import register
 from globalbandits._types import FloatArray
 from globalbandits._validation import as_float, as_floats, require
-from globalbandits.environments.noise import Noise, NoiseRules, prepare_mean
+from globalbandits.environments.noises.noise import Noise, NoiseRules, prepare_mean
 from globalbandits.errors import ScenarioError
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
+from globalbandits.model import RewardModel
 
 
 class Parameters(NamedTuple):
@@ -64,7 +62,7 @@ class ScaledCoinNoise(Noise):
         for share in shares:
             require(0.0 <= share <= 1.0, "share", "lie in [0, 1]", share, ScenarioError)
 
-    def parameters(self, model: "RewardModel") -> Parameters:
+    def parameters(self, model: RewardModel) -> Parameters:
         """Return the square roots, one per arm."""
         if isinstance(self.share, tuple):
             rule = f"be one number, or {model.n_arms}, one per arm"

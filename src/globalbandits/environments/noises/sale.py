@@ -2,18 +2,16 @@
 
 import dataclasses
 import numbers
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from globalbandits._registry import register
 from globalbandits._types import FloatArray
 from globalbandits._validation import as_floats, require, show
-from globalbandits.environments.noise import Noise, NoiseRules
+from globalbandits.environments.noises.noise import Noise, NoiseRules
 from globalbandits.errors import ScenarioError
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
+from globalbandits.model import RewardModel
 
 N_DOMAIN_POINTS = 33  # at which means are compared with amounts
 # Share of an amount by which the rounding of curves may exceed it.
@@ -86,7 +84,7 @@ class SaleNoise(Noise):
                 require(amount > 0.0, "amounts", "be positive", amount, ScenarioError)
             object.__setattr__(self, "amounts", amounts)
 
-    def parameters(self, model: "RewardModel") -> Parameters:
+    def parameters(self, model: RewardModel) -> Parameters:
         """Return the amounts on the unit scale."""
         amounts = self.amounts
         if amounts is None:

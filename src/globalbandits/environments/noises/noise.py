@@ -10,13 +10,11 @@ given to ``prepare``.
 import dataclasses
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from globalbandits._registry import register
 from globalbandits.environments.part import Part
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
+from globalbandits.model import RewardModel
 
 
 class NoiseRules(NamedTuple):
@@ -37,7 +35,7 @@ class Noise(Part):
     family: ClassVar[str] = "noise"
     rules: ClassVar[NoiseRules]
 
-    def parameters(self, model: "RewardModel") -> Any:
+    def parameters(self, model: RewardModel) -> Any:
         """Return a NamedTuple of numbers and arrays for the rules; raise for unsuitable models."""
         return NoParameters()
 

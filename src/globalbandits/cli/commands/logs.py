@@ -108,8 +108,8 @@ def export(
 
     from globalbandits._arrow_files import is_arrow_file, write_tables
     from globalbandits._files import replacing
-    from globalbandits.service.log.decision_table import decision_tables
-    from globalbandits.service.log.transfer import export_lines
+    from globalbandits.service.log.archive.decision_table import decision_tables
+    from globalbandits.service.log.archive.transfer import export_lines
     from globalbandits.service.stores import open_store
 
     store = open_store(db, read_only=True)
@@ -138,7 +138,7 @@ def import_log(
 
       globalbandits import new.db shop.ndjson
     """
-    from globalbandits.service.log.transfer import import_lines
+    from globalbandits.service.log.archive.transfer import import_lines
     from globalbandits.service.stores import open_store
 
     with open(file, encoding="utf-8") as lines:
@@ -166,7 +166,7 @@ def copy(
 
       globalbandits copy shop.db postgresql://service@db.example/bandits
     """
-    from globalbandits.service.log.transfer import copy as copy_all
+    from globalbandits.service.log.archive.transfer import copy as copy_all
     from globalbandits.service.stores import open_store
 
     store = open_store(source, read_only=True)
@@ -201,8 +201,8 @@ def prune(
     import time
 
     from globalbandits.cli.arguments import as_seconds
-    from globalbandits.service.log.retention import prune as prune_one
-    from globalbandits.service.log.retention import prune_deleted, shrink
+    from globalbandits.service.log.archive.retention import prune as prune_one
+    from globalbandits.service.log.archive.retention import prune_deleted, shrink
     from globalbandits.service.stores import open_store
 
     before = time.time_ns() // 1000 - 10**6 * as_seconds("older-than", older_than)

@@ -11,7 +11,7 @@ from globalbandits.service.stores.records import BanditRow, Snapshot
 from globalbandits.service.stores.store import Store, Transaction
 
 _PAGES_PER_STEP = 256  # given back in one commit: 1 MB, a few milliseconds
-_PAUSE_SECONDS = 0.05  # between steps of a running server, so that requests go first
+_PAUSE_SECONDS = 0.05  # between steps of a running server, so that requests are not delayed
 
 
 class PruneResult(NamedTuple):

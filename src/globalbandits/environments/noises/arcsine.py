@@ -13,7 +13,7 @@ import dataclasses
 import math
 
 from globalbandits._registry import register
-from globalbandits.environments.noise import Noise, NoiseRules, NoParameters, prepare_mean
+from globalbandits.environments.noises.noise import Noise, NoiseRules, NoParameters, prepare_mean
 
 _EPSILON = 2.0**-53
 # Largest number of terms of the series; at x = 1/2 about 55 are needed.

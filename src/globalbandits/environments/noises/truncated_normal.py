@@ -7,15 +7,13 @@ the other half follows by symmetry.
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from globalbandits._registry import register
 from globalbandits._validation import as_positive, require
-from globalbandits.environments.noise import Noise, NoiseRules
+from globalbandits.environments.noises.noise import Noise, NoiseRules
 from globalbandits.errors import ScenarioError
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
+from globalbandits.model import RewardModel
 
 _ROOT_HALF = math.sqrt(0.5)
 _DENSITY_AT_0 = 1.0 / math.sqrt(2.0 * math.pi)
@@ -26,10 +24,10 @@ _N_FRACTIONS = 24
 # Shares of the reward range. At the largest standard deviation the distribution is flat to 1e-3.
 # The inverse of a smaller one than the smallest is infinite. A smaller mean than the smallest is
 # replaced by 0, because its square underflows.
-_LARGEST_SD = 10.0
-_SMALLEST_SD = 1e-300
-_SMALLEST_MEAN = 1e-150
-_SMALLEST_TAIL = 5e-324
+_MAX_SD = 10.0
+_MIN_SD = 1e-300
+_MIN_MEAN = 1e-150
+_MIN_TAIL = 5e-324
 
 
 class Parameters(NamedTuple):
@@ -154,7 +152,7 @@ def find_location(sd: float, mean: float) -> float:
 
 def prepare(parameters: Parameters, arm: int, mean: float) -> float:
     """Return the location of the normal; infinite for the means 0 and 1."""
-    if mean <= _SMALLEST_MEAN:
+    if mean <= _MIN_MEAN:
         return -math.inf
     if mean >= 1.0:
         return math.inf
@@ -185,7 +183,7 @@ def quantile(sd: float, location: float, u: float) -> float:
         if p >= 1.0:
             return 0.0
         if p <= 0.0:
-            p = _SMALLEST_TAIL
+            p = _MIN_TAIL
         value = location + sd * normal_upper_quantile(p)
     else:
         value = sd * far_quantile(a, b, u)
@@ -232,12 +230,12 @@ class TruncatedNormalNoise(Noise):
         """Check the standard deviation."""
         object.__setattr__(self, "sd", as_positive("sd", self.sd, ScenarioError))
 
-    def parameters(self, model: "RewardModel") -> Parameters:
+    def parameters(self, model: RewardModel) -> Parameters:
         """Return the standard deviation on the unit scale."""
         low, high = model.reward_range
         sd = self.sd / (high - low)
-        rule = f"be at most {_LARGEST_SD * (high - low):g}, ten lengths of the reward range"
-        require(sd <= _LARGEST_SD, "sd", rule, self.sd, ScenarioError)
-        rule = f"be at least {_SMALLEST_SD * (high - low):g} (NoNoise has no scatter)"
-        require(sd >= _SMALLEST_SD, "sd", rule, self.sd, ScenarioError)
+        rule = f"be at most {_MAX_SD * (high - low):g}, ten lengths of the reward range"
+        require(sd <= _MAX_SD, "sd", rule, self.sd, ScenarioError)
+        rule = f"be at least {_MIN_SD * (high - low):g} (NoNoise has no scatter)"
+        require(sd >= _MIN_SD, "sd", rule, self.sd, ScenarioError)
         return Parameters(sd)

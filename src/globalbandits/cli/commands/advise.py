@@ -176,9 +176,9 @@ class _Export(NamedTuple):
 def _read_export(path: Path, bandit: str | None) -> _Export:
     """Read the service's export, as an import would. Retracted rewards are left out."""
     from globalbandits._rewards import as_summary
+    from globalbandits.service.log.archive.transfer import import_lines
     from globalbandits.service.log.load import kept_snapshot
     from globalbandits.service.log.settings import Settings
-    from globalbandits.service.log.transfer import import_lines
     from globalbandits.service.stores import SQLiteStore
     from globalbandits.service.stores.records import DECISION, RETRACTION
 

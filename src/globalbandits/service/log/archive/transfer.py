@@ -49,7 +49,7 @@ def export_lines(store: Store, bandits: Sequence[BanditRow]) -> Iterator[str]:
     """The lines of the log of some bandits."""
     yield _line({"type": "log", "format": FORMAT, "version": VERSION, "library": __version__})
     for writer in store.writers():
-        # The name of a machine says something about its owner, and no reader needs it.
+        # The name of a machine may identify its owner, and no reader needs it.
         yield _line({"type": "writer"} | writer._replace(host="")._asdict())
     for bandit in bandits:
         yield _line({"type": "bandit"} | bandit._asdict())

@@ -1,0 +1,1 @@
+"""One file for each command, or group of commands. A command imports no other command."""

@@ -1,0 +1,1 @@
+"""Noises: how a reward is drawn around its mean."""

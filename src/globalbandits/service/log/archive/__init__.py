@@ -1,0 +1,1 @@
+"""What is done with a whole log: export, import, copy, tables for analyses, and pruning."""
