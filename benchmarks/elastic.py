@@ -31,6 +31,7 @@ LONG, LONGER, LONGEST = 10_000, 100_000, 1_000_000
 LARGE = 500.0  # a regret of runs that are stuck
 N_RANDOM_WORLDS = int(os.environ.get("ELASTIC_WORLDS", "50"))
 FIRST_SEED = 20_000  # of the random worlds
+GROWING_SEEDS = (20_005, 20_009, 20_011, 20_029, 20_045)  # of random worlds that grow most
 STUCK_SEED = 20_003  # of the random world that some runs do not solve
 
 
@@ -171,6 +172,14 @@ def outside_games() -> Iterator[Game]:
         yield Game(f"{name}, shop, theta .35", (selling,), LONG, 100, policy, unit=best)
 
 
+def growing_games() -> Iterator[Game]:
+    """The random worlds whose regret grows most from 10^5 to 10^6 rounds, to 10^7 rounds."""
+    for seed in GROWING_SEEDS:
+        world = gb.worlds.sample(seed, LONGER, mixture="conversion").environment
+        for horizon in (LONGER, LONGEST, 10 * LONGEST):
+            yield Game(f"seed {seed}", (world,), horizon, 24, large=math.inf)
+
+
 def stuck_games() -> Iterator[Game]:
     """A random world with four prices, one of which sells better than its curve."""
     for horizon, large in ((LONG, 25.0), (LONGER, 200.0), (LONGEST, 1_500.0)):
@@ -294,6 +303,7 @@ PARTS: dict[str, Callable[[], list[Row]]] = {
     "long": partial(rows_of, long_games),
     "stuck": partial(rows_of, stuck_games),
     "growth": growth_rows,
+    "longest": partial(rows_of, growing_games),
 }
 
 
