@@ -201,8 +201,8 @@ class GeometricDelay(Delay):
         lost: as in `FixedDelay`.
         deadline: as in `FixedDelay`.
 
-    >>> GeometricDelay(3).chance([0, 1, 2]).round(3).tolist()
-    [0.25, 0.438, 0.578]
+    >>> GeometricDelay(3).chance([0, 1, 2]).round(2).tolist()
+    [0.25, 0.44, 0.58]
     """
 
     mean: float | tuple[float, ...]
