@@ -126,7 +126,7 @@ def test_the_posterior_of_three_numbers_is_that_of_a_dense_grid(n_rewards, best_
     best = probabilities_of_best(state.posterior)
     assert 0.5 * np.abs(best - dense.best).sum() < 0.03
     means = np.zeros(model.n_arms)
-    ridge_posterior.average_means(state.posterior, means)
+    ridge_posterior.average(state.posterior, state.posterior.grid.means, means)
     assert np.max(np.abs(means - dense.means) / np.sqrt(dense.variances)) < 0.1
     estimate, _ = read_numbers(gb.IDS.several, setup, stats, state)
     assert model.to_unit(estimate) == pytest.approx(dense.point, abs=0.02)
@@ -186,7 +186,8 @@ def test_a_log_normal_prior_has_the_published_posterior():
     learner = gb.Learner(gb.IDS(), model.with_prior(prior), compiled=False)
     learner.update([0] * 3 + [1] * 4 + [2] * 4 + [3] * 4 + [6] * 2, [0.0] * 15 + [1.0] * 2)
     rates = np.zeros(len(learner.pulls))
-    ridge_posterior.average_means(learner._state.posterior, rates)
+    posterior = learner._state.posterior
+    ridge_posterior.average(posterior, posterior.grid.means, rates)
     assert rates[:9] == pytest.approx(BLRM_RATES, abs=1e-4)
 
 

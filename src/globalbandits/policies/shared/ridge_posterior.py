@@ -237,7 +237,7 @@ def fit(setup: Setup, state: State) -> None:
             set_density(known, posterior.density)
             lay_points(setup, posterior)
             weigh(setup, fitted, posterior)
-            average_means(posterior, means)
+            average(posterior, posterior.grid.means, means)
             assign(known, fitted)
         add_zeros(outcomes, means, known)
     set_density(known, posterior.density)
@@ -362,26 +362,18 @@ def weigh(setup: Setup, stats: Statistics, posterior: Posterior) -> None:
 
 def average_worths(posterior: Posterior, values: FloatArray) -> None:
     """Compute the posterior means of the arms' worths."""
-    weights, worths = posterior.weights, posterior.worths
+    average(posterior, posterior.worths, values)
+
+
+def average(posterior: Posterior, columns: FloatArray, values: FloatArray) -> None:
+    """Compute the posterior means of numbers that each arm has at each point."""
+    weights = posterior.weights
     n_arms = values.shape[0]
     for arm in range(n_arms):
         values[arm] = 0.0
     for point in range(posterior.grid.n_points[0]):
         for arm in range(n_arms):
-            values[arm] += weights[point] * worths[point, arm]
-    for arm in range(n_arms):
-        values[arm] /= posterior.mass[0]
-
-
-def average_means(posterior: Posterior, values: FloatArray) -> None:
-    """Compute the posterior means of the arms' mean rewards, on the unit scale."""
-    weights, means = posterior.weights, posterior.grid.means
-    n_arms = values.shape[0]
-    for arm in range(n_arms):
-        values[arm] = 0.0
-    for point in range(posterior.grid.n_points[0]):
-        for arm in range(n_arms):
-            values[arm] += weights[point] * means[point, arm]
+            values[arm] += weights[point] * columns[point, arm]
     for arm in range(n_arms):
         values[arm] /= posterior.mass[0]
 
