@@ -24,6 +24,31 @@ def log():
     log.close()
 
 
+FAMILIES_WITH_DEFAULT_RANGES = [
+    {"family": "demand.exponential", "arms": [2.0, 3.0, 4.0], "cost": 1.5, "level": [0.02, 0.2]},
+    {"family": "demand.anchored", "arms": [2.0, 3.0, 4.0], "today": 3.0, "rate": 0.03, "cost": 1.0},
+    {"family": "dose.logistic", "arms": [1.0, 2.0, 3.0], "target": 0.25},
+    {"family": "dose.emax", "arms": [1.0, 2.0, 3.0]},
+]
+
+
+@pytest.mark.parametrize("model", FAMILIES_WITH_DEFAULT_RANGES, ids=lambda model: model["family"])
+def test_a_new_arm_keeps_default_ranges_that_depend_on_the_arms(log, model):
+    log.create("shop", {"model": model, "policy": {"policy": "elastic"}, "seed": 1})
+    decided = [log.decide("shop").decision for _ in range(5)]
+    for decision in decided:
+        log.reward("shop", decision.id, 0.0)
+    before = log.bandit("shop").learner.model.domain
+    log.change("shop", {"arms": [*model["arms"][1:], 5.5]})
+    bandit = log.bandit("shop")
+    assert bandit.learner.model.domain == before
+    assert bandit.values == [*model["arms"], 5.5]
+    assert bandit.learner.n_observations == 5
+    for _ in range(5):
+        assert log.decide("shop").decision.shown != 0
+    assert replay(log.store, log.store.bandit(bandit.row.id), compiled=False).agree == 10
+
+
 @gb.register("test_all_arms_only")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AllArmsOnly(gb.UCB1):

@@ -412,7 +412,8 @@ def match_arms(model: RewardModel, saved: Any, stats: Statistics) -> list[int | 
         raise StateError(
             "model must have the same domain and reward range and the same curves for the arms "
             f"{show([arm for arm, row in zip(mine, rows, strict=True) if row is not None])}, "
-            "got another one"
+            "got another one; the default ranges of a family depend on its arms, so give the "
+            "ranges of the saved model"
         )
     return rows
 

@@ -20,7 +20,7 @@ from globalbandits._validation import (
 )
 from globalbandits.environments import Delay
 from globalbandits.errors import ServiceError
-from globalbandits.model import AnyModel, ContextModel
+from globalbandits.model import AnyModel, ContextModel, VectorModel
 from globalbandits.model.description import MAX_ARMS
 from globalbandits.model.files import build_model as model_from_data
 from globalbandits.policies.base import Policy, require_masks
@@ -68,8 +68,9 @@ class Settings:
         sticky_seconds: how long a unit, such as a visitor, is shown the arm of its first decision.
             Then the arm is chosen anew. None to choose it for every request.
         delay: the law of the delay of rewards, in seconds, such as ``{"kind": "geometric", "mean":
-            7200}``. Decisions then use open decisions as evidence, by their age. It needs a grid
-            policy or `DoseEscalation`, rewards that are 0 or 1, and ``deadline_seconds``.
+            7200}``. Decisions then use open decisions as evidence, by their age. It needs
+            `Elastic`, `DoseEscalation` or a grid policy, rewards that are 0 or 1, and
+            ``deadline_seconds``.
         stop: a stopping rule as a dict, see `StopWhen`. Once it applies, no new decisions are made,
             but rewards are still learned and can be corrected.
         withdrawn: the values of the arms that are no longer shown. Their rewards remain as
@@ -147,6 +148,10 @@ class Settings:
         new = [value for value in listed if value not in old]
         gone = [value for value in old if value not in listed]
         changed = dict(self.model) | ({"arms": old + new} if new else {})
+        if "family" in changed and model_from_data(changed).domain != model.domain:
+            # The default ranges of a family depend on its arms. Those of the bandit stay.
+            several = isinstance(model, VectorModel)
+            changed = (dict(model.domain) if several else {"domain": model.domain}) | changed
         return {"model": changed, "withdrawn": gone}
 
     def _check_delay(self, model: Any, policy: Policy) -> None:
