@@ -167,7 +167,7 @@ def play_loop(
     """
     select, update, estimate = rules.select, rules.update, rules.estimate
     counts_decisions, decide = rules.decide is not None, rules.decide or count_nothing
-    own_recommendation, recommend = rules.recommend is not None, rules.recommend or select
+    own_recommendation, recommend = rules.recommend is not None, rules.recommend or choose_nothing
     has_numbers, numbers = rules.numbers is not None, rules.numbers
     select_among = rules.select_among
 
@@ -305,6 +305,14 @@ def play_loop(
 
 def count_nothing(setup: Setup, stats: Statistics, state: State, arm: int) -> None:
     """Take the place of `Rules.decide` in a loop that does not call it."""
+
+
+def choose_nothing(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
+    """Take the place of `Rules.recommend` in a loop that does not call it.
+
+    The rule `select` in its place would have two callers, and so would not be inlined.
+    """
+    return -1
 
 
 def reset_run(runs: RunBuffers, row: int) -> None:
