@@ -3,24 +3,27 @@
 Not compared: its `LinUCB`, which has coefficients per arm where ours are shared.
 """
 
-import numpy as np
-
 from globalbandits.policies import UCB1, EpsilonGreedy, ThompsonSampling
-from tests.peers.together import MEANS, assert_same_choices, coin, import_peer
+from tests.peers.together import MEANS, assert_chosen_as_often, assert_same_choices, import_peer
 
 mab = import_peer("mabwiser", as_module="mabwiser.mab")
 ARMS = list(range(len(MEANS)))
 
 
-def play(policy, theirs, **options):
-    """Its policies must be fitted before they choose: the first plays are forced."""
+def start(theirs):
+    """The functions that choose an arm, and that learn a reward."""
     peer = mab.MAB(ARMS, theirs, seed=17)
 
     def learn(arm, reward):
         fit = peer.partial_fit if peer._is_initial_fit else peer.fit
         fit([arm], [reward])
 
-    assert_same_choices(policy, peer.predict, learn, forced=len(ARMS), **options)
+    return peer.predict, learn
+
+
+def play(policy, theirs):
+    """Its policies must be fitted before they choose: the first plays are forced."""
+    assert_same_choices(policy, *start(theirs), forced=len(ARMS))
 
 
 def test_ucb1():
@@ -31,7 +34,6 @@ def test_greedy():
     play(EpsilonGreedy(epsilon=0), mab.LearningPolicy.EpsilonGreedy(epsilon=0.0))
 
 
-def test_thompson_sampling_draws_the_same_numbers():
-    # Both draw one Beta number per arm in order, from the same generator with the same seed.
+def test_thompson_sampling_chooses_every_arm_as_often():
     theirs = mab.LearningPolicy.ThompsonSampling()
-    play(ThompsonSampling(), theirs, reward=coin, rng=np.random.default_rng(17))
+    assert_chosen_as_often(ThompsonSampling(), *start(theirs))

@@ -16,7 +16,13 @@ from globalbandits.policies import (
     SlidingWindowUCB,
     ThompsonSampling,
 )
-from tests.peers.together import MEANS, assert_same_choices, coin, import_peer, model
+from tests.peers.together import (
+    MEANS,
+    assert_chosen_as_often,
+    assert_same_choices,
+    import_peer,
+    model,
+)
 
 import_peer("pymab")
 ucb = import_peer("pymab", as_module="pymab._reference.policies.ucb")
@@ -27,7 +33,7 @@ greedy = import_peer("pymab", as_module="pymab._reference.policies.greedy")
 N = len(MEANS)
 
 
-def play(policy, peer, *, ahead=1, **options):
+def play(policy, peer, *, ahead=1):
     rng = np.random.default_rng(0)
 
     def choose():
@@ -39,7 +45,7 @@ def play(policy, peer, *, ahead=1, **options):
     def learn(arm, reward):
         peer.update(action=arm, reward=reward)
 
-    assert_same_choices(policy, choose, learn, **options)
+    assert_same_choices(policy, choose, learn)
 
 
 def test_kl_ucb():
@@ -82,9 +88,14 @@ def test_discounted_ucb():
     play(DiscountedUCB(discount=0.98), peer, ahead=0)
 
 
-def test_thompson_sampling_draws_the_same_numbers():
+def test_thompson_sampling_chooses_every_arm_as_often():
     peer = thompson.BernoulliThompsonSamplingPolicy(n_arms=N)
-    play(ThompsonSampling(), peer, ahead=0, reward=coin, rng=np.random.default_rng(0))
+    rng = np.random.default_rng(0)
+
+    def learn(arm, reward):
+        peer.update(action=arm, reward=reward)
+
+    assert_chosen_as_often(ThompsonSampling(), lambda: peer.select_action(rng=rng), learn)
 
 
 def test_lin_ucb_where_shared_and_separate_coefficients_are_the_same():

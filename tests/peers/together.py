@@ -8,6 +8,7 @@ import pytest
 
 from globalbandits.model import RewardModel
 from globalbandits.statistics import count, no_statistics
+from tests.policies.races import assert_same_shares, shares
 
 HORIZON = 1000
 MEANS = (0.22, 0.3, 0.27, 0.34, 0.31)
@@ -37,20 +38,18 @@ def coin(arm, u):
     return float(u < MEANS[arm])
 
 
-def assert_same_choices(policy, choose, learn, *, reward=moderate, forced=0, rng=None):
+def assert_same_choices(policy, choose, learn, *, forced=0):
     """Let both choose; the rewards depend on the arm and the round only.
 
     Args:
         policy: ours.
         choose: the peer's choice, a function of nothing.
         learn: tells the peer an arm and a reward.
-        reward: a function of the arm and a uniform random number.
         forced: so many first plays, arm after arm, are not left to either.
-        rng: our generator, for the policies that draw.
     """
     setup, stats = policy.setup(model()), no_statistics(len(MEANS))
     state = policy.rules.init(setup)
-    rng = np.random.default_rng(99) if rng is None else rng
+    rng = np.random.default_rng(99)
     draws = np.random.default_rng(3).random(HORIZON)
     played = np.zeros(len(MEANS), int)
     for t in range(HORIZON):
@@ -59,9 +58,24 @@ def assert_same_choices(policy, choose, learn, *, reward=moderate, forced=0, rng
         else:
             arm, theirs = int(policy.rules.select(setup, stats, state, rng)), int(choose())
             assert arm == theirs, f"round {t + 1}: ours {arm}, the peer's {theirs}"
-        x = reward(arm, draws[t])
+        x = moderate(arm, draws[t])
         count(stats, arm, x)
         policy.rules.update(setup, stats, state, arm, x)
         learn(arm, x)
         played[arm] += 1
     assert played.min() >= 1
+
+
+def assert_chosen_as_often(policy, choose, learn, *, n_rewards=60, n=2000):
+    """Teach both the same Bernoulli rewards of all arms, and compare the shares of n choices."""
+    setup, stats = policy.setup(model()), no_statistics(len(MEANS))
+    state = policy.rules.init(setup)
+    rng = np.random.default_rng(3)
+    for t in range(n_rewards):
+        arm = t % len(MEANS)
+        x = coin(arm, rng.random())
+        count(stats, arm, x)
+        policy.rules.update(setup, stats, state, arm, x)
+        learn(arm, x)
+    ours = shares(lambda: policy.rules.select(setup, stats, state, rng), len(MEANS), n)
+    assert_same_shares(ours, shares(choose, len(MEANS), n), n)

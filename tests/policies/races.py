@@ -75,3 +75,30 @@ def race(policy, oracle, model, means, horizon, reward=beta_reward, seed=0):
         oracle.update(arm, x)
         chosen[t] = arm
     return setup, stats, state, chosen
+
+
+def shares(choose, n_arms, n):
+    """How often each arm is chosen."""
+    return np.bincount([choose() for _ in range(n)], minlength=n_arms) / n
+
+
+def assert_same_shares(found, expected, n):
+    """Two shares of n draws each differ by less than five standard errors."""
+    pooled = (found + expected) / 2
+    errors = np.sqrt(2 * pooled * (1 - pooled) / n)
+    assert (np.abs(found - expected) <= 5 * errors).all(), (found, expected)
+
+
+def share_race(policy, oracle, model, means, n_rewards, reward=beta_reward, n=4000):
+    """Teach both the same rewards of random arms, and compare how often they choose each arm."""
+    setup = policy.setup(model)
+    stats, state = no_statistics(model.n_arms), policy.rules.init(setup)
+    rng = np.random.default_rng(1)
+    for arm in rng.integers(model.n_arms, size=n_rewards):
+        x = reward(means[arm], rng.random())
+        count(stats, arm, x)
+        policy.rules.update(setup, stats, state, arm, x)
+        oracle.update(arm, x)
+    found = shares(lambda: policy.rules.select(setup, stats, state, rng), model.n_arms, n)
+    assert_same_shares(found, shares(lambda: oracle.select(rng), model.n_arms, n), n)
+    return found

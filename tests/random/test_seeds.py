@@ -54,6 +54,7 @@ def draws(rng):
     return [
         rng.random(),
         rng.standard_normal(),
+        rng.standard_exponential(),
         rng.beta(2.0, 3.0),
         int(rng.integers(2**20, dtype=np.uint32)),
     ]

@@ -54,7 +54,8 @@ class Rules(NamedTuple):
     Attributes:
         init: ``init(setup) -> state``: the state before any reward. Plain Python, not compiled.
         select: ``select(setup, stats, state, rng) -> arm``. It must not change stats or state, and
-            may call ``random()``, ``standard_normal()`` and ``beta(a, b)`` of the generator.
+            may call ``random()``, ``standard_normal()``, ``standard_exponential()`` and
+            ``beta(a, b)`` of the generator.
         update: ``update(setup, stats, state, arm, reward)``: update the state. ``stats`` includes
             the reward already.
         estimate: ``estimate(setup, stats, state) -> theta``; nan if there is none.

@@ -16,7 +16,7 @@ from globalbandits.policies.independent.ucb_tuned import UCBTuned
 from globalbandits.policies.independent.uniform import Uniform
 from globalbandits.statistics import count, no_statistics
 from tests.oracles import published_policies as naive
-from tests.policies.races import FAMILIES, coin_reward, pricing, race
+from tests.policies.races import FAMILIES, coin_reward, pricing, race, share_race
 
 CASES = {
     "ucb_tuned": (UCBTuned(), lambda p: naive.NaiveIndex(p, naive.ucb_tuned), 2000),
@@ -29,7 +29,6 @@ CASES = {
     ),
     "kl_ucb": (KLUCB(), lambda p: naive.NaiveIndex(p, naive.kl_ucb()), 1500),
     "kl_ucb c=3": (KLUCB(c=3), lambda p: naive.NaiveIndex(p, naive.kl_ucb(3)), 300),
-    "thompson_sampling": (ThompsonSampling(), naive.NaiveThompson, 2000),
     "thompson_sampling learned": (
         ThompsonSampling(variance="learned"),
         naive.NaiveStudent,
@@ -48,6 +47,14 @@ def test_same_choices(case, family):
     policy, oracle, horizon = CASES[case]
     model, problem, theta = FAMILIES[family]()
     race(policy, oracle(problem), model, problem.means(theta), horizon)
+
+
+@pytest.mark.parametrize("n_rewards", [5, 40, 400])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_thompson_sampling_chooses_every_arm_as_often(family, n_rewards):
+    model, problem, theta = FAMILIES[family]()
+    oracle = naive.NaiveThompson(problem)
+    share_race(ThompsonSampling(), oracle, model, problem.means(theta), n_rewards)
 
 
 @pytest.mark.parametrize("case", ["ucb_tuned", "moss", "imed", "imed learned", "epsilon_greedy"])

@@ -169,7 +169,7 @@ def play_loop(
     counts_decisions, decide = rules.decide is not None, rules.decide or count_nothing
     own_recommendation, recommend = rules.recommend is not None, rules.recommend or choose_nothing
     has_numbers, numbers = rules.numbers is not None, rules.numbers
-    select_among = rules.select_among
+    select_among = rules.select_among if has_offers else None
 
     def play(memory: PolicyMemory, start: int, n_steps: int, n_rows: int, is_last: bool) -> None:
         """Play steps start + 1 to start + n_steps of some runs.
