@@ -33,7 +33,7 @@ greedy = import_peer("pymab", as_module="pymab._reference.policies.greedy")
 N = len(MEANS)
 
 
-def play(policy, peer, *, ahead=1):
+def play(policy, peer, *, ahead=1, **options):
     rng = np.random.default_rng(0)
 
     def choose():
@@ -45,7 +45,7 @@ def play(policy, peer, *, ahead=1):
     def learn(arm, reward):
         peer.update(action=arm, reward=reward)
 
-    assert_same_choices(policy, choose, learn)
+    assert_same_choices(policy, choose, learn, **options)
 
 
 def test_kl_ucb():
