@@ -113,9 +113,10 @@ def main(edges: list[float], best: list[int]) -> None:
             first = time.perf_counter() - begin
             best_time = float("inf")
             for turn in range(1 if name == "thompson_sampling" else N_TURNS):
-                begin = time.perf_counter()
+                # Processor time, as ours: by the clock, other work on the machine would count.
+                begin = time.process_time()
                 rule(horizon, rows, jax.random.key(turn, impl="rbg"), *more).block_until_ready()
-                best_time = min(best_time, time.perf_counter() - begin)
+                best_time = min(best_time, time.process_time() - begin)
             found[f"{name} {horizon}"] = (best_time / (horizon * rows), regret, first)
     print(json.dumps(found))
 
