@@ -87,7 +87,7 @@ class Elastic:
         self.eager = 0.5 + 0.5 * short
         prior = short * LONG + (1 - short) * SHORT if prior is None else np.array(prior)
         self.prior = prior / sum(prior)
-        self.pi = (0.1 * short if exception is None else exception) / self.K
+        self.pi = (0.12 * short if exception is None else exception) / self.K
         self.eps = (0.36 * short if caution is None else caution) / self.K
         part, m = np.array(theta_prior) / max(theta_prior), len(theta_prior)
         line = np.interp((np.arange(2016) + 0.5) / 2016, (np.arange(m) + 0.5) / m, part)

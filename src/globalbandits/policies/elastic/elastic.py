@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 # Default prior probabilities that one curve is badly and slightly wrong, and the horizon in rounds
 # from which they apply in full.
-DEFAULT_EXCEPTION_PROBABILITY = 0.1
+DEFAULT_EXCEPTION_PROBABILITY = 0.12
 DEFAULT_CAUTION = 0.36
 LONG_HORIZON = 1e4
 
@@ -100,7 +100,7 @@ class Elastic(Policy):
             below 10**4 rounds explore less: the shortest use half the bonus and hardly test
             single arms. None if the end is open.
         exception: the prior probability, in [0, 1), that some arm's curve is badly wrong, shared
-            by all arms. None for .1, or .1 * horizon / 10**4 for a horizon below 10**4, which
+            by all arms. None for .12, or .12 * horizon / 10**4 for a horizon below 10**4, which
             leaves less time to gain from finding the exception.
         caution: the prior probability, shared by all arms and at least 0, that a curve is slightly
             wrong. It sets the floor. With several unknown numbers a second floor has a quarter of
