@@ -129,3 +129,11 @@ def test_mean_curves_follow_the_means():
     for arm, mean in enumerate(SINGLE.values()):
         found = evaluate_many(model.tables.mean, arm, THETAS)
         assert np.abs(found - mean(THETAS)).max() <= 5e-12
+
+
+def test_rounding_at_the_end_of_a_nearly_flat_curve_is_no_error():
+    # At the end of the default domain the largest doses have means of 1 - 1e-9.
+    for n_doses, step in ((17, 0.2), (20, 0.5), (21, 1.0)):
+        doses = [1.0 + step * k for k in range(n_doses)]
+        model = gb.dose.logistic(doses, target=0.3)
+        assert model.n_arms == n_doses

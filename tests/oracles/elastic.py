@@ -12,7 +12,7 @@ import numpy as np
 SCALES = np.array([0, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32])
 LONG = np.array([0.8] + [0.025] * 8)
 SHORT = np.array([0.8, 0.04, 0.04, 0.035, 0.03, 0.025, 0.02, 0.007, 0.003])
-NEAR, FAR = 0.97, 0.03  # how often an exception is near or far from its curve
+NEAR, FAR = 0.9, 0.1  # how often an exception is near or far from its curve
 Z_FAR = 0.1
 BADLY = 0.5  # the error in log-odds of a near exception
 TESTED = (0.25, 0.5, 1)  # the errors in log-odds that a test looks for
@@ -218,12 +218,13 @@ class Elastic:
             else:
                 m = np.sum(self.p * mean)
                 index = max(index, self.tested(k, m))
-                _, q, own, rest = kinds[1]
-                times = q * self.HG
-                if n > 0 and np.mean(self.rewards[k]) < np.sum(self.p * self.M[k]):
-                    times *= min(1, self.root[k] * self.HG / 1e4)
-                centre = (m + times**2 * own) / (1 + times**2)
-                index = max(index, centre + math.sqrt(rest) * psi_log(times * rest / v))
+                if n > 0:
+                    _, q, own, rest = kinds[1]
+                    times = q * self.HG
+                    if np.mean(self.rewards[k]) < np.sum(self.p * self.M[k]):
+                        times *= min(1, self.root[k] * self.HG / 1e4)
+                    centre = (m + times**2 * own) / (1 + times**2)
+                    index = max(index, centre + math.sqrt(rest) * psi_log(times * rest / v))
         if n > 0:
             index = min(max(index, self.floor(k)), self.ceiling(k))
         return self.prove(k, index) if self.proved else index
@@ -239,7 +240,11 @@ class Elastic:
             p = 1 / (1 + math.exp(-math.log(m / (1 - m)) - error))
             log = share * (x * math.log(p / m) + (1 - x) * math.log((1 - p) / (1 - m)))
             odds = NEAR * self.pi / (1 - self.pi) / len(TESTED) * math.exp(min(30, log))
-            gains.append((odds * self.HG * kl(m, p) * coins / self.v[k], p))
+            gains.append((odds * self.HG * (1 - math.exp(-kl(m, p) * coins / self.v[k])), p))
+        if n == 0:
+            for p in (0.1, 0.3, 0.5, 0.7, 0.9):
+                odds = FAR * self.pi / (1 - self.pi) / 5
+                gains.append((odds * self.HG * (1 - math.exp(-kl(m, p) * coins / self.v[k])), p))
         low, high = mean, max(mean, 1)
         for _ in range(80):
             middle = (low + high) / 2

@@ -196,6 +196,16 @@ def test_an_arm_whose_curve_says_nothing_is_found():
     assert np.all(result.dataset["pulls"].values[0, :, 2] > 9_800)
 
 
+def test_many_arms_with_little_noise_are_not_all_played():
+    doses = [1.0 + 0.1 * k for k in range(75)]
+    model = gb.dose.logistic(doses, target=0.3, domain=(0.1, 1.5))
+    env = gb.Environment(model, theta=1.0, noise=gb.TruncatedNormalNoise(sd=0.05))
+    result = gb.simulate(env, [Elastic(horizon=10_000)], 10_000, runs=10, seed=3, checkpoints=1)
+    # One round of every dose would cost 42. Most doses are too far from the target to be tested.
+    assert np.mean(np.sum(result.dataset["pulls"].values[0] > 0, axis=1)) < 25
+    assert np.mean(result.dataset["regret"].values) < 10.0
+
+
 def trial_with_a_lone_dose():
     """The second dose has .15 instead of the .29 of its curve, and meets the target."""
     model = gb.dose.power([0.104, 0.29, 0.446, 0.588], target=0.15, domain=(-1.0, 1.0))
@@ -229,9 +239,12 @@ def test_the_index_of_a_test_breaks_even_in_worth():
             for error in (size, -size):
                 p = 1 / (1 + math.exp(-math.log(m / (1 - m)) - error))
                 log = law.own * math.log(p / m) + (1 - law.own) * math.log((1 - p) / (1 - m))
-                weight = 100.0 * law.bernoulli / law.variance / 3 * oracle.kl(m, p)
+                shown = 1 - math.exp(-law.bernoulli / law.variance * oracle.kl(m, p))
                 better = max(0.0, worth_of(setup.tables, arm, p) - index)
-                gain += weight * math.exp(information * log) * better
+                gain += 100.0 * 0.9 / 3 * shown * math.exp(information * log) * better
+        for p in (0.1, 0.3, 0.5, 0.7, 0.9) if law.n_rewards == 0 else ():
+            shown = 1 - math.exp(-law.bernoulli / law.variance * oracle.kl(m, p))
+            gain += 100.0 * 0.1 / 5 * shown * max(0.0, worth_of(setup.tables, arm, p) - index)
         cost = index - worth_of(setup.tables, arm, law.mean)
         assert gain == pytest.approx(cost, rel=1e-9, abs=1e-12)
 

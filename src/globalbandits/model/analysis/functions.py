@@ -412,8 +412,12 @@ def verify_inverse(
     found = inverse(every, means)
     back = observed(every, np.clip(found, low, high))
     scale = reward_range[1] - reward_range[0]
-    wrong = ~(np.abs(found - thetas) <= 1e-9 * (high - low))
-    wrong &= ~((np.abs(back - means) <= 1e-14 * scale) & (found >= low) & (found <= high))
+    length = high - low
+    near = np.abs(found - thetas) <= 1e-9 * length
+    # Where a curve is nearly flat, rounding of the mean moves the parameter, at the ends of the
+    # domain also beyond them.
+    inside = (found >= low - 1e-4 * length) & (found <= high + 1e-4 * length)
+    wrong = ~(near | (inside & (np.abs(back - means) <= 1e-14 * scale)))
     if wrong.any():
         arm, column = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
         raise ModelError(

@@ -41,6 +41,8 @@ FLAT_FLOOR_VARIANCE = 0.001
 # The errors in log-odds by which a test assumes that an exception is better than its curve, each
 # with the same probability.
 TEST_LOG_ODDS = (1.0, 0.5, 0.25)
+# The means of an arm whose curve carries no information, each with the same probability.
+FAR_MEANS = (0.1, 0.3, 0.5, 0.7, 0.9)
 
 
 class Arm(NamedTuple):
@@ -88,7 +90,7 @@ def update_index(setup: base.Setup, stats: Statistics, state: base.State, arm: i
         low = min(high, 1.0 - largest_mean(setup, mirror(law), most, ahead, rounds))
     index = worth_within(tables, arm, low, high)
     if setup.exception > 0.0 and not law.excepted:
-        odds = setup.exception * (1.0 - FAR_SHARE) / (1.0 - setup.exception)
+        odds = setup.exception / (1.0 - setup.exception)
         worth = worth_of_test(tables, arm, law, odds * ahead, both_sides)
         if law.n_rewards > 0:
             worth = min(worth, worth_within(tables, arm, law.own - most, law.own + most))
@@ -199,16 +201,13 @@ def largest_mean(setup: base.Setup, law: Arm, most: float, ahead: float, rounds:
     """
     count, own, model, variance = law.n_rewards, law.own, law.model, law.variance
     index = law.mean + law.bonus
-    if setup.exception > 0.0 and not law.excepted:
+    if setup.exception > 0.0 and not law.excepted and count > 0:
         often = law.far_share * ahead
-        trust = 0.0
-        rest = FAR_VARIANCE
-        if count > 0:
-            trust = FAR_VARIANCE / (FAR_VARIANCE + law.noise)
-            rest = trust * law.noise
-            if own < model:
-                # Rewards below a curve near 0 agree with it: tests of the arm wait for long games.
-                often *= min(1.0, law.root * ahead / LONG_GAME_ROUNDS)
+        trust = FAR_VARIANCE / (FAR_VARIANCE + law.noise)
+        rest = trust * law.noise
+        if own < model:
+            # Rewards below a curve near 0 agree with it: tests of the arm wait for long games.
+            often *= min(1.0, law.root * ahead / LONG_GAME_ROUNDS)
         # Small odds count less than in proportion, because a few lucky rewards do not
         # make an arm an exception.
         gain = often * often / (1.0 + often * often)
@@ -241,10 +240,13 @@ def worth_of_test(
     Let an arm of worth w be better by an error that gives it the mean p of worth w', with odds q,
     and let the best other arm have the worth x. Testing the arm costs ``x - w`` a reward if its
     curve is right, and gains ``h (w' - x)`` over h rounds if it is not. A reward has the
-    information d = kl(m, p). In the limit of many rewards with little information each, the
-    sequential test with the least expected cost goes on while ``q d h (w' - x) > x - w``. The
-    index is the x at which both sides are equal, with a sum over the errors with w' > x on the
-    left. The odds q follow from the likelihood of Bernoulli rewards.
+    information kl(m, p), and shows the error with probability ``d = 1 - exp(-kl(m, p))``: much
+    information costs a whole round all the same. In the limit of many rewards with little
+    information each, the sequential test with the least expected cost goes on while ``q d h
+    (w' - x) > x - w``. The index is the x at which both sides are equal, with a sum over the errors
+    with w' > x on the left. The odds q follow from the likelihood of Bernoulli rewards.
+
+    An arm without rewards may also have any other mean, because its curve may carry no information.
 
     Args:
         tables: the values of means.
@@ -256,11 +258,13 @@ def worth_of_test(
     chance = min(max(law.model, MIN_CHANCE), 1.0 - MIN_CHANCE)
     # The number of Bernoulli rewards with the same information about the curve's error.
     rewards = law.bernoulli / (law.noise + law.spread) if law.n_rewards > 0 else 0.0
-    informative = ahead * law.bernoulli / law.variance / len(TEST_LOG_ODDS)
+    informative = law.bernoulli / law.variance  # relative to a Bernoulli reward
+    often = ahead * (1.0 - FAR_SHARE) / len(TEST_LOG_ODDS)
+    far_often = ahead * FAR_SHARE / len(FAR_MEANS)
     usual = worth_of(tables, arm, law.mean)
     index = usual
-    # Every pass but the last leaves out an error, so this is enough.
-    for _ in range(2 * len(TEST_LOG_ODDS) + 1):
+    # Every pass but the last leaves out an error or a mean, so this is enough.
+    for _ in range(2 * len(TEST_LOG_ODDS) + len(FAR_MEANS) + 1):
         weighted = usual
         total = 1.0
         for i in range(2 * len(TEST_LOG_ODDS) if both_sides else len(TEST_LOG_ODDS)):
@@ -273,9 +277,18 @@ def worth_of_test(
                 # The logarithm of the likelihood ratio of one reward is reward * error - log(odds).
                 log = math.log(odds)
                 nats = min(MAX_LOG_ODDS, rewards * (law.own * error - log))
-                weight = informative * math.exp(nats) * (log - chance * error)
+                shown = -math.expm1(-informative * (log - chance * error))
+                weight = often * math.exp(nats) * shown
                 weighted += weight * worth
                 total += weight
+        if law.n_rewards == 0:
+            for mean in FAR_MEANS:
+                worth = worth_of(tables, arm, mean)
+                if worth > index:
+                    gap = squared_gap(chance, mean, law.bernoulli)
+                    weight = far_often * -math.expm1(-0.5 * gap / law.variance)
+                    weighted += weight * worth
+                    total += weight
         # The index rises from pass to pass, because errors that are worth less are left out.
         found = weighted / total
         if not found > index:

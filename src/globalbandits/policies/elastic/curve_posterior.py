@@ -264,7 +264,7 @@ NEAR_LOG_ODDS = 0.5
 NEAR_GROWTH = math.expm1(NEAR_LOG_ODDS)  # of the odds
 # The curve of a far one carries no information. Its error has this variance for every mean.
 FAR_VARIANCE = 0.1
-FAR_SHARE = 0.03  # of all exceptions
+FAR_SHARE = 0.1  # of all exceptions
 # Blocks whose weight is below exp(-14) of the largest are left out.
 WINDOW_NATS = 14.0
 

@@ -40,9 +40,10 @@ if TYPE_CHECKING:
     from globalbandits.model import AnyModel
 
 
-# Default prior probability that one curve is badly wrong, and the horizon in rounds from which it
-# applies in full.
+# Default prior probabilities that one curve is badly and slightly wrong, and the horizon in rounds
+# from which they apply in full.
 DEFAULT_EXCEPTION_PROBABILITY = 0.12
+DEFAULT_CAUTION = 0.36
 LONG_HORIZON = 1e4
 
 # Factor of the index's bonus in the shortest games; it rises to 1 at the long horizon.
@@ -106,7 +107,7 @@ class Elastic(Policy):
             it, for errors of one size for all means. With larger values fewer runs stay with a
             wrong arm. If the curves are right, a factor e more costs about 9 rewards (12 prices,
             10**4 rounds); no policy can avoid this cost. Use 0 if you trust your curves. None for
-            three times the default of `exception`.
+            .36, or .36 * horizon / 10**4 for a horizon below 10**4.
         prior: nine weights of the errors' sizes 0, .0025, .005, .01, ..., .32, for example from
             history. A size is the standard deviation on the unit reward scale of an arm with mean
             1/2; four times as much in log-odds; ``4 m (1 - m)`` times as much for an arm whose
@@ -201,9 +202,7 @@ class Elastic(Policy):
         exception = (
             DEFAULT_EXCEPTION_PROBABILITY * share if self.exception is None else self.exception
         )
-        caution = (
-            3.0 * DEFAULT_EXCEPTION_PROBABILITY * share if self.caution is None else self.caution
-        )
+        caution = DEFAULT_CAUTION * share if self.caution is None else self.caution
         several = isinstance(model, VectorModel)
         kind: Any = several_rules.Setup if several else Setup
         return kind(
