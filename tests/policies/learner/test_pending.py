@@ -248,7 +248,8 @@ def test_elastic_with_exact_curves_has_the_exact_posterior_of_one_number(theta):
 def two_numbers(request):
     """Outcomes of a model of two numbers, and their exact posterior."""
     outcomes = rewards_and_open_outcomes(LEVELS_AND_SLOPES, request.param)
-    middles = (np.arange(400) + 0.5) / 400
+    n = length(200, 400)
+    middles = (np.arange(n) + 0.5) / n
     grid = np.stack(np.meshgrid(middles, middles), axis=-1).reshape(-1, 2)
     points = LEVELS_AND_SLOPES.from_unit(grid)
     return outcomes, *exact_posterior(LEVELS_AND_SLOPES, points, outcomes)
@@ -308,7 +309,7 @@ def test_compiled_learners_take_the_same_parts_of_a_zero(policy, model):
     plain, compiled = (
         learner_of(policy, model, outcomes, compiled=compiled) for compiled in (False, True)
     )
-    for _ in range(40):
+    for _ in range(length(20, 40)):
         arm = plain.select()
         assert compiled.select() == arm
         for each in (plain, compiled):
