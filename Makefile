@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/build/pycache
 
 .DEFAULT_GOAL := help
-.PHONY: help lint types system pyodide reproduce test coverage oldest bench remeasure soak docs browser pictures extras mutants release serve demo format clean
+.PHONY: help lint types system pyodide reproduce test pytest coverage oldest bench remeasure soak docs browser pictures extras mutants release serve demo format clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -26,8 +26,12 @@ help: ## show this list
 reproduce: $(READY) ## the paper's results, into results/
 	$(BIN)/globalbandits reproduce
 
-test: ## format check, lint, types, import direction, the oldest versions, then doctests and tests
-	$(MAKE) --jobs 3 --no-print-directory oldest types lint system pyodide
+test: ## format check, lint, import direction, then types, the oldest versions, doctests and tests
+	$(MAKE) --jobs 3 --no-print-directory lint system pyodide
+	$(MAKE) --jobs 3 --no-print-directory pytest oldest types
+
+# Some tests wait for a browser or a server. Types and the oldest versions are checked meanwhile.
+pytest: $(TOOLS)
 	$(BIN)/pytest --numprocesses auto --dist worksteal
 
 lint: $(TOOLS) # format, lint and the directions of imports

@@ -9,6 +9,18 @@ from tests.soak import length
 settings.register_profile("steady", derandomize=True, deadline=None, max_examples=length(30, 300))
 settings.load_profile("steady")
 
+# Files whose tests share a set-up of many seconds.
+LONG_SETUPS = ("test_site.py", "test_replicas.py", "test_server_kill.py", "test_page.py")
+
+
+def pytest_collection_modifyitems(items):
+    """Run tests with a long set-up first.
+
+    Workers of `--dist worksteal` take tests from the end of another worker's list. So one worker
+    has all tests at the start of the list, and the set-up happens once.
+    """
+    items.sort(key=lambda item: item.path.name not in LONG_SETUPS)
+
 
 @pytest.fixture
 def blank_figures(monkeypatch):

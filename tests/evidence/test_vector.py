@@ -15,6 +15,7 @@ from globalbandits.evidence import Evidence
 from globalbandits.evidence.vector_inference import VectorInference, log_gamma
 from globalbandits.model.catalogue import demand
 from globalbandits.model.objectives import Benefit
+from tests.soak import length
 
 PRICES = [2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
 
@@ -158,14 +159,12 @@ def test_contenders_of_a_context_agree_with_a_dense_grid():
     assert answers[0] != answers[1]
 
 
-def test_the_e_value_by_hand():
-    model = shop()
-    counts, sums = np.array([40, 0, 0, 30, 0, 0, 20]), np.array([3.0, 0, 0, 2.0, 0, 0, 1.0])
-    values, _ = dense(model, counts, sums, n=800)
+def bets_by_hand(model, counts, sums, n_points):
+    """Log of the mixture likelihood that bets on means near n_points by n_points of the family."""
     seen = counts > 0
     wins, losses = sums[seen], (counts - sums)[seen]
     free = float((betaln(wins + 0.5, losses + 0.5) - betaln(0.5, 0.5)).sum())
-    middles = (np.arange(24) + 0.5) / 24
+    middles = (np.arange(n_points) + 0.5) / n_points
     near = []
     for x, y in itertools.product(middles, middles):
         means = model.means(model.from_unit([x, y]))[seen]
@@ -175,7 +174,14 @@ def test_the_e_value_by_hand():
             )
             near.append(terms.sum())
     family = np.logaddexp.reduce(near) - math.log(len(near))
-    expected = np.logaddexp(free, family) - math.log(2.0) - values.max()
+    return float(np.logaddexp(free, family)) - math.log(2.0)
+
+
+def test_the_e_value_by_hand():
+    model = shop()
+    counts, sums = np.array([40, 0, 0, 30, 0, 0, 20]), np.array([3.0, 0, 0, 2.0, 0, 0, 1.0])
+    values, _ = dense(model, counts, sums, n=800)
+    expected = bets_by_hand(model, counts, sums, 24) - values.max()
     assert inference(model, counts, sums).log_e_against == pytest.approx(expected, abs=0.1)
 
 
@@ -327,11 +333,18 @@ def test_log_gamma_agrees_with_the_standard_library():
 
 
 def test_very_many_arms_have_fewer_bets_near_the_family():
-    prices = np.linspace(1.0, 9.0, 3_000).tolist()
+    n_arms, n = length(1_000, 3_000), length(60, 400)
+    prices = np.linspace(1.0, 9.0, n_arms).tolist()
     model = demand.exponential(prices, cost=0.5, level=(0.02, 0.9))
+    theta = np.array([0.5, 0.2])
     rng = np.random.default_rng(0)
-    arms = rng.integers(0, 3_000, 400)
-    rewards = (rng.random(400) < model.means(np.array([0.5, 0.2]))[arms]).astype(float)
+    arms = rng.integers(0, n_arms, n)
+    rewards = (rng.random(n) < model.means(theta)[arms]).astype(float)
     evidence = Evidence(model)
     evidence.add_many(arms, rewards)
     assert not evidence.against_model().refuted()
+    # 17 by 17 points have at most 300,000 means of 1,000 arms, and 10 by 10 those of 3,000 arms.
+    counts, sums = np.bincount(arms, minlength=n_arms), np.bincount(arms, rewards, n_arms)
+    found = inference(model, counts, sums)
+    expected = bets_by_hand(model, counts, sums, length(17, 10)) - found.log_likelihood(theta)
+    assert found.log_e_at(theta) == pytest.approx(expected, abs=1e-9)

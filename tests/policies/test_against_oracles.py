@@ -82,7 +82,7 @@ def test_nonstationary_wagp(name, half_window):
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_buw_with_a_scale_that_makes_it_switch(name):
-    oracle = play_buw(name, SWITCHING_SCALE[name], 10_000)
+    oracle = play_buw(name, SWITCHING_SCALE[name], length(4_000, 10_000))
     n_greedy = oracle.phases.count("WAGP")
     assert 100 < n_greedy < len(oracle.phases) - 100
 

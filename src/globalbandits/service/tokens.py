@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from globalbandits._validation import require, require_known
 from globalbandits.errors import ServiceError
-from globalbandits.service.log.identifiers import as_name
+from globalbandits.service.log.identifiers import check_name
 from globalbandits.service.stores.records import TokenRow
 
 ROLES = ("read", "write", "admin")  # each includes the rights of those before it
@@ -40,7 +40,7 @@ def new_token(
 ) -> tuple[str, TokenRow]:
     """A new token: the secret text for its holder, and the row for the store."""
     require_known("role", role, ROLES, ServiceError)
-    as_name("tenant", tenant)
+    check_name("tenant", tenant)
     good = isinstance(label, str) and len(label) <= MAX_LABEL_CHARACTERS and label.isprintable()
     require(
         good,

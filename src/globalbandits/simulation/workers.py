@@ -189,6 +189,7 @@ Pickle = Callable[[Any], bytes]
 NAMES = ("threads", "processes", "joblib", "dask", "dask://HOST:PORT")
 MAX_STEPS_PER_SHARD = 50_000_000  # takes seconds, much longer than sending the shard
 PENDING_SHARDS_PER_WORKER = 2  # one in play and one waiting
+DASK_CONNECT_SECONDS = 5.0  # for a cluster to answer
 JOBLIB_IDLE_SECONDS = 300
 
 
@@ -486,7 +487,7 @@ def _dask_workers(name: str, n_workers: int | None) -> Iterator[Workers]:
         )
     address = name.replace("dask://", "tcp://") if cluster is None else cluster
     try:
-        client = Client(address, set_as_default=False, timeout="5s")
+        client = Client(address, set_as_default=False, timeout=DASK_CONNECT_SECONDS)
     except OSError as error:
         raise SimulationError(
             f"executor must be a running Dask cluster, got {name!r}: {error}"

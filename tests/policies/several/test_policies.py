@@ -12,6 +12,7 @@ from globalbandits.compiling.engine import Engine
 from globalbandits.errors import PolicyError, ScenarioError, SimulationError
 from tests.policies import contract
 from tests.simulation.worlds import records_of
+from tests.soak import length
 
 PRICES = [2.0, 4.0, 6.0, 8.0]
 
@@ -65,7 +66,7 @@ def test_an_estimate_has_a_number_per_name(policy):
 def test_rewards_are_forgotten_merged_and_restored(policy):
     model = make_shop()
     learner = gb.Learner(policy, model, seed=1, compiled=False)
-    play(learner, 10)
+    play(learner, length(5, 10))
     state = json.loads(json.dumps(learner.state()))
     again = gb.Learner.restore(policy, model, state, compiled=False)
     assert again.estimate == learner.estimate

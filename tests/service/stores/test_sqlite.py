@@ -55,6 +55,28 @@ def test_commits_wait_for_the_disk(path):
     store.close()
 
 
+def test_a_step_gives_as_many_free_pages_back_as_asked_for(path):
+    store = SQLiteStore(path)
+
+    def n_free():
+        return store._writer.execute("PRAGMA freelist_count").fetchone()[0]
+
+    store._writer.execute("CREATE TABLE filler (text)")
+    store._writer.executemany("INSERT INTO filler VALUES (?)", [("x" * 3_000,)] * 60)
+    store._writer.execute("DROP TABLE filler")
+    n_before = n_free()
+    assert n_before >= 60
+    with store.transaction() as rows:
+        assert rows.shrink(20)
+    assert n_free() == n_before - 20
+    with store.transaction() as rows:
+        assert not rows.shrink(n_before - 20)
+    assert n_free() == 0
+    with store.transaction() as rows:
+        assert not rows.shrink(20)
+    store.close()
+
+
 def test_a_closed_file_is_whole_without_its_write_ahead_log(path, tmp_path):
     """A stopped service can be backed up by copying one file, also one that was opened again."""
     log = Log(SQLiteStore(path), compiled=False)

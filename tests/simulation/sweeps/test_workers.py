@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import globalbandits as gb
+import globalbandits.simulation.workers as workers_module
 from benchmarks.adapters.peer import Peer
 from globalbandits.errors import SimulationError
 from globalbandits.simulation.simulation_request import make_request
@@ -105,7 +106,8 @@ def test_an_interrupted_simulation_keeps_the_shards_that_are_in():
     assert some.identical(whole.sel(run=some["run"]))
 
 
-def test_no_cluster_there():
+def test_no_cluster_there(monkeypatch):
+    monkeypatch.setattr(workers_module, "DASK_CONNECT_SECONDS", 0.2)
     message = "executor must be a running Dask cluster, got 'dask:"
     with pytest.raises(SimulationError, match=message), open_workers("dask://127.0.0.1:1"):
         pass

@@ -13,12 +13,11 @@ _DECISION_ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
 MAX_REQUEST_ID_CHARACTERS = 200
 
 
-def as_name(name: str, value: Any) -> str:
+def check_name(name: str, value: Any) -> None:
     """Check the name of a bandit or a tenant."""
     rule = "be 1 to 64 letters, digits, '.', '_' or '-', the first a letter or digit"
     valid = isinstance(value, str) and _NAME.fullmatch(value) is not None
     require(valid, name, rule, value, ServiceError)
-    return str(value)
 
 
 def as_decision_id(value: Any) -> str:

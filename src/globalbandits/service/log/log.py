@@ -40,8 +40,8 @@ from globalbandits.service.log.follower import Follower
 from globalbandits.service.log.identifiers import (
     DecisionIds,
     as_decision_id,
-    as_name,
     as_request_id,
+    check_name,
 )
 from globalbandits.service.log.load import load
 from globalbandits.service.log.replay import Redecision, redecide
@@ -364,8 +364,8 @@ class Log:
         Raises:
             ConflictError: if a bandit of this name exists with another specification.
         """
-        as_name("name", name)
-        as_name("tenant", tenant)
+        check_name("name", name)
+        check_name("tenant", tenant)
         require(isinstance(spec, Mapping), "spec", "be a dict", spec, ServiceError)
         given = dict(spec)
         text = canonical_json(given)

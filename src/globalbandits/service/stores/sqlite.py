@@ -244,8 +244,12 @@ class SQLiteTransaction(SQLTransaction):
         return dict(self._rows_in(live, list(bandits)))
 
     def shrink(self, pages: int) -> bool:
-        self._rows(f"PRAGMA incremental_vacuum({int(pages)})")
-        return bool(self._rows("PRAGMA freelist_count")[0][0])
+        n_free = int(self._rows("PRAGMA freelist_count")[0][0])
+        # The pragma returns a row per page, and the module sqlite3 takes one step of a statement
+        # without columns. So it frees one page however many are asked for.
+        for _ in range(min(pages, n_free)):
+            self._rows("PRAGMA incremental_vacuum(1)")
+        return n_free > pages
 
     def set_versions(self, versions: Mapping[int, int]) -> None:
         for bandit, version in versions.items():

@@ -14,7 +14,7 @@ from globalbandits._validation import LARGEST_INTEGER, show
 from globalbandits._version import __version__
 from globalbandits.errors import GlobalBanditsError, StoreError
 from globalbandits.model import AnyModel
-from globalbandits.service.log.identifiers import as_name
+from globalbandits.service.log.identifiers import check_name
 from globalbandits.service.log.load import kept_snapshot, load
 from globalbandits.service.log.replay import allowed_of, comparable_state, replay
 from globalbandits.service.log.settings import Settings
@@ -159,8 +159,8 @@ class _Importer:
         self._writers[row.id] = self._rows.add_writer(row)
 
     def _take_bandit(self, row: BanditRow) -> None:
-        as_name("name", row.name)
-        as_name("tenant", row.tenant)
+        check_name("name", row.name)
+        check_name("tenant", row.tenant)
         if (row.tenant, row.name) in self._taken:
             raise StoreError(f"bandit must be new in this store, got {row.name!r}")
         self._taken.add((row.tenant, row.name))
