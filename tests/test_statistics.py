@@ -47,6 +47,8 @@ def test_statistics_add_up(one, other):
     statistics.add(both, counted(other), 1)
     assert np.array_equal(both.counts, whole.counts)
     assert np.allclose(both.sums, whole.sums)
+    assert np.allclose(both.squares, whole.squares)
+    assert both.total[0] == whole.total[0]
     statistics.add(both, counted(other), -1)
     assert np.array_equal(both.counts, counted(one).counts)
 
