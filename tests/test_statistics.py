@@ -47,6 +47,8 @@ def test_statistics_add_up(one, other):
     statistics.add(both, counted(other), 1)
     assert np.array_equal(both.counts, whole.counts)
     assert np.allclose(both.sums, whole.sums)
+    assert np.allclose(both.squares, whole.squares)
+    assert both.total[0] == whole.total[0]
     statistics.add(both, counted(other), -1)
     assert np.array_equal(both.counts, counted(one).counts)
 
@@ -76,3 +78,13 @@ def test_impossible_statistics_are_seen():
         assert not statistics.are_possible(wrong)
     # Two rewards that sum to 1.2 have squares of at least 0.72.
     assert not statistics.are_possible(good._replace(squares=np.array([0.71, 1.0, 0.0, 0.0])))
+
+
+def test_a_part_may_differ_by_the_rounding_errors_of_the_whole():
+    n = 999_999  # the tolerance is 1e-9 for each reward, so about 1e-3
+    whole, part = (statistics.no_statistics(1) for _ in range(2))
+    statistics.count_many(whole, np.zeros(n, np.int64), np.ones(n))
+    statistics.count_many(part, np.zeros(n - 1, np.int64), np.ones(n - 1))
+    for error, is_part in ((5e-4, True), (2e-3, False)):
+        off = part._replace(sums=part.sums - error, squares=part.squares - error)
+        assert statistics.are_part(off, whole) is is_part

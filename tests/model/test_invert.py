@@ -5,8 +5,8 @@ import globalbandits as gb
 from globalbandits.compiling.compiler import compile_kernel
 from globalbandits.compiling.views import View
 from globalbandits.errors import ModelError
-from globalbandits.model.analysis.curves import evaluate_many
-from globalbandits.model.tables import evaluate
+from globalbandits.model.analysis.curves import evaluate_many, fit, polynomial
+from globalbandits.model.tables import DEGREE, evaluate
 from tests.model.families import PRICES, SINGLE, pricing
 
 # Dense inside, and ever closer to both ends, where slopes vanish or explode.
@@ -137,3 +137,21 @@ def test_rounding_at_the_end_of_a_nearly_flat_curve_is_no_error():
         doses = [1.0 + step * k for k in range(n_doses)]
         model = gb.dose.logistic(doses, target=0.3)
         assert model.n_arms == n_doses
+
+
+@pytest.mark.parametrize("ends", [(0.2, 0.6), (0.6, 0.2)], ids=["rising", "falling"])
+def test_a_segment_whose_nodes_coincide_becomes_a_line_between_its_ends(ends):
+    x = np.array([[ends[0]] + [ends[1]] * DEGREE])
+    y = np.linspace(1.0, 3.0, DEGREE + 1)[None]
+    coefficients, argument = fit(x, y)
+    assert polynomial(coefficients, argument(np.array([ends])))[0] == pytest.approx([1.0, 3.0])
+
+
+def test_a_single_segment_is_fitted_as_one_of_many_and_stays_as_it_is():
+    x = np.linspace(0.0, 1.0, DEGREE + 1) + np.array([[0.0], [0.5]])
+    y = np.exp(-x)
+    kept = y.copy()
+    together, _ = fit(x, y)
+    alone = np.concatenate([fit(x[[row]], y[row : row + 1])[0] for row in range(2)])
+    assert np.array_equal(alone, together)
+    assert np.array_equal(y, kept)

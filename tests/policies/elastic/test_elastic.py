@@ -93,6 +93,22 @@ def assert_close(worst):
     assert np.median(worst) < 5e-5
 
 
+@pytest.mark.parametrize("kind", [Elastic, RandomEffectsThompson])
+def test_rewards_in_other_units_lead_to_the_same_decisions(kind):
+    arms = [0.3, 0.6, 0.9]
+    plain = gb.RewardModel(lambda theta, p: p * (1 - p * theta), arms)
+    scaled = gb.RewardModel(
+        lambda theta, p: 2.0 + 4.0 * p * (1 - p * theta), arms, reward_range=(2.0, 6.0)
+    )
+    one, other = gb.Learner(kind(), plain, seed=0), gb.Learner(kind(), scaled, seed=0)
+    for reward in np.random.default_rng(0).integers(0, 2, 30).tolist():
+        arm = one.select()
+        assert other.select() == arm
+        one.update(arm, reward)
+        other.update(arm, 2.0 + 4.0 * reward)
+    assert other.estimate == pytest.approx(one.estimate, rel=1e-9)
+
+
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_plays_as_described(setting):
     worst = play_both(SETTINGS[setting], "pricing", length(120, 250))

@@ -63,6 +63,17 @@ def test_printed():
     ]
 
 
+def test_every_arm_is_shown_once_whichever_is_chosen():
+    learner = Learner(WAGP(), EUROS, seed=0)
+    learner.update([0, 0, 0], [8.0, 7.0, 9.0])
+    assert str(learner.explain()).splitlines()[1:] == [
+        "next: arm 0 ('up'), greedy: the best arm at the estimate 0.8",
+        "arm   value  pulls  mean  model mean  own estimate",
+        " >0    'up'      3     8           8           0.8",
+        "  1  'down'      0     -           2             -",
+    ]
+
+
 def test_worth_is_shown_where_it_is_something_else_than_the_mean():
     model = demand.linear([0.4, 0.8], cost=0.3)
     learner = Learner(WAGP(), model, seed=0)

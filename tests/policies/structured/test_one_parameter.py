@@ -10,6 +10,7 @@ from scipy import optimize
 from globalbandits.errors import ModelError, PolicyError
 from globalbandits.model import RegionalModel, RewardModel
 from globalbandits.policies import IDS, OSSB, UCBS, WAGP, Learner, RegionalUCB
+from globalbandits.policies.structured import ossb
 from globalbandits.policies.structured.ids import mix
 from globalbandits.statistics import count, no_statistics
 from tests.oracles.published_policies import NaiveIds, best_ratio, kl
@@ -54,6 +55,28 @@ def test_an_arm_that_is_flat_would_be_confusing():
         [0.0, 0.5 - means(theta)[1]], A_ub=np.array(rows), b_ub=-np.ones(len(rows))
     )
     assert solved.fun == pytest.approx((0.5 - 0.38) / kl(0.38, 0.5), rel=0.02)
+
+
+@pytest.mark.parametrize("start", [0.01, 0.4, 0.99])
+def test_the_projection_of_ossb_takes_a_few_evaluations(start, monkeypatch):
+    model, _, theta = pricing()
+    setup, stats = OSSB().setup(model), no_statistics(model.n_arms)
+    rng = np.random.default_rng(0)
+    for arm in rng.integers(model.n_arms, size=200).tolist():
+        count(stats, arm, float(rng.random() < model.means(theta)[arm]))
+    distance, thetas = ossb.distance, []
+
+    def noted(setup, stats, theta):
+        thetas.append(theta)
+        return distance(setup, stats, theta)
+
+    best = optimize.minimize_scalar(
+        lambda theta: distance(setup, stats, theta), bounds=model.domain, method="bounded"
+    )
+    monkeypatch.setattr(ossb, "distance", noted)
+    assert ossb.minimise(setup, stats, start, *model.domain) == pytest.approx(best.x, abs=1e-4)
+    # Parabolas take about 12 evaluations, and a wrong formula for them about 100.
+    assert len(thetas) <= 20
 
 
 def test_ossb_is_greedy_at_its_estimate():

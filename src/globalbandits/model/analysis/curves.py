@@ -381,7 +381,8 @@ def fit(
 
     u = argument(x)
     # Rows of nodes, so that every operation runs over a long contiguous array.
-    node, table = np.ascontiguousarray(u.T), np.ascontiguousarray(y.T)
+    # The table is overwritten, so it is a copy even of a single row.
+    node, table = np.ascontiguousarray(u.T), np.array(y.T, order="C")
     # Newton's divided differences. Nodes that rounding makes equal have a zero difference.
     for order in range(1, DEGREE + 1):
         spacing = node[order:] - node[:-order]
