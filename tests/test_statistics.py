@@ -80,11 +80,13 @@ def test_impossible_statistics_are_seen():
     assert not statistics.are_possible(good._replace(squares=np.array([0.71, 1.0, 0.0, 0.0])))
 
 
-def test_a_part_may_differ_by_the_rounding_errors_of_the_whole():
+def test_rounding_errors_may_grow_with_the_number_of_rewards():
     n = 999_999  # the tolerance is 1e-9 for each reward, so about 1e-3
     whole, part = (statistics.no_statistics(1) for _ in range(2))
     statistics.count_many(whole, np.zeros(n, np.int64), np.ones(n))
     statistics.count_many(part, np.zeros(n - 1, np.int64), np.ones(n - 1))
-    for error, is_part in ((5e-4, True), (2e-3, False)):
-        off = part._replace(sums=part.sums - error, squares=part.squares - error)
-        assert statistics.are_part(off, whole) is is_part
+    for error, is_rounding in ((5e-4, True), (2e-3, False)):
+        less = part._replace(sums=part.sums - error, squares=part.squares - error)
+        assert statistics.are_part(less, whole) is is_rounding
+        more = whole._replace(sums=whole.sums + error, squares=whole.squares + error)
+        assert statistics.are_possible(more) is is_rounding

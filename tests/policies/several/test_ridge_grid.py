@@ -109,6 +109,30 @@ if "GLOBALBANDITS_SOAK" in os.environ:
     STATES_OF_THREE += [(20, False), (20, True), (1_000, False), (100_000, True), (1_000_000, True)]
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_a_ridge_is_followed_in_the_weak_direction_with_a_first_step_of_its_deviation(name):
+    model = make_model(name)
+    setup = ridge_posterior.build(model)
+    theta, rng = model.from_unit([0.6, 0.4]), np.random.default_rng(3)
+    stats = draw_statistics(model, theta, 10_000, rng, best_only=False)
+    grid = fitted(setup, stats).posterior.grid
+    x, y, strong_x, strong_y = grid.frames[0]
+
+    def means_at(x, y):
+        return model.means(model.from_unit([x, y]))
+
+    step = 1e-5
+    in_x = (means_at(x + step, y) - means_at(x - step, y)) / (2.0 * step)
+    in_y = (means_at(x, y + step) - means_at(x, y - step)) / (2.0 * step)
+    precisions = stats.counts / (means_at(x, y) * (1.0 - means_at(x, y)))
+    slopes = np.stack([in_x, in_y])
+    informations, directions = np.linalg.eigh(precisions * slopes @ slopes.T)
+    assert abs(directions[:, 1] @ [strong_x, strong_y]) == pytest.approx(1.0, abs=1e-4)
+    for side in (0, 1):
+        first_step = grid.paths[side, 1, 0]
+        assert first_step == pytest.approx(0.7 / math.sqrt(informations[0]), rel=0.01)
+
+
 @pytest.mark.parametrize(("n_rewards", "best_only"), STATES_OF_THREE)
 def test_the_posterior_of_three_numbers_is_that_of_a_dense_grid(n_rewards, best_only):
     model = make_ceiling()
