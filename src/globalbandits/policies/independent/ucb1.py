@@ -20,7 +20,7 @@ from globalbandits.policies.shared.index import (
     no_estimate,
     rebuild_widths,
     ucb1_bonus,
-    update_widths,
+    update_arm,
 )
 from globalbandits.policies.shared.worth import (
     choose_bound_offered,
@@ -34,10 +34,14 @@ _N_TABULATED = 2**14  # rewards
 
 
 class Setup(NamedTuple):
-    """The model's tables, and the factor of a width after each number of rewards."""
+    """The model's tables, and the parts of an index that depend on a number of rewards.
+
+    The logarithm of the bonus would take a quarter of a step, and the root of the width a sixth.
+    """
 
     tables: Tables
     bonuses: FloatArray  # (2**14,) `ucb1_bonus` after 0, 1, 2, ... rewards
+    widths: FloatArray  # (2**14,) 1 / sqrt(N_k) after N_k = 0, 1, 2, ... rewards of an arm
 
 
 @cache
@@ -47,8 +51,24 @@ def tabulated_bonuses() -> FloatArray:
     return np.array(found)
 
 
+@cache
+def tabulated_widths() -> FloatArray:
+    """Return UCB1's widths, for all learners of this process."""
+    return np.array([0.0, *(1.0 / math.sqrt(n) for n in range(1, _N_TABULATED))])
+
+
+def update(setup: Setup, stats: Statistics, state: Widths, arm: int, reward: float) -> None:
+    """Do what `update_widths` does, with a tabulated width where there is one."""
+    count = stats.counts[arm]
+    if state.widths[arm] > 0.0 and 0 < count < setup.widths.shape[0]:
+        state.means[arm] = stats.sums[arm] / count
+        state.widths[arm] = setup.widths[count]
+    else:
+        update_arm(stats, state, arm)
+
+
 def bonus_now(setup: Setup, stats: Statistics) -> float:
-    """Return `ucb1_bonus`. Its logarithm would take a quarter of a step, so it is tabulated."""
+    """Return `ucb1_bonus`, tabulated where it can be."""
     n_rewards = stats.total[0]
     if n_rewards < setup.bonuses.shape[0]:
         return float(setup.bonuses[n_rewards])
@@ -97,15 +117,15 @@ class UCB1(Policy):
     rules = Rules(
         init_widths,
         select,
-        update_widths,
+        update,
         no_estimate,
         rebuild_widths,
         select_among=select_among,
     )
 
     def setup(self, model: RewardModel) -> Setup:
-        """Return the model's tables and the bonuses."""
-        return Setup(model.tables, tabulated_bonuses())
+        """Return the model's tables, the bonuses and the widths."""
+        return Setup(model.tables, tabulated_bonuses(), tabulated_widths())
 
     def reason(self, setup: Setup, stats: Statistics, state: Widths) -> str:
         """Say that this is a first play, or give the largest index."""
