@@ -524,7 +524,7 @@ CASES = {
 
 def plain(facts):
     """The facts as they come back from JSON."""
-    return json.loads(json.dumps(facts, default=lambda number: number.item()))
+    return json.loads(json.dumps(facts, default=lambda array: array.tolist()))
 
 
 def differences(found, recorded, path=""):
@@ -541,6 +541,7 @@ def differences(found, recorded, path=""):
         same = found == recorded
     else:
         same = found == recorded or math.isclose(found, recorded, rel_tol=1e-8, abs_tol=1e-9)
+        same = same or (math.isnan(found) and math.isnan(recorded))
     return [] if same else [f"{path}: {found!r} instead of {recorded!r}"]
 
 
