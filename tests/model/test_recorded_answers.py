@@ -5,6 +5,7 @@ Each question is an expression. `recorded_answers.json` is written by
 """
 
 import json
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 
 import globalbandits as gb
 from globalbandits.errors import ModelError
-from globalbandits.model import files, inputs
+from globalbandits.model import files, inputs, reward_model, vector_model
 from globalbandits.model.analysed_model import can_be_pickled
 from globalbandits.model.analysis.holder import Holder, verify_holder
 from globalbandits.model.catalogue import names
@@ -23,6 +24,7 @@ from globalbandits.model.regional import RegionalModel
 from globalbandits.model.vector import tabulation
 from globalbandits.model.vector.prior import NormalPrior
 from globalbandits.model.vector_model import as_box
+from tests.model.test_recorded_models import summary
 
 RECORD = Path(__file__).with_name("recorded_answers.json")
 
@@ -31,6 +33,23 @@ def one_at_a_time(t, x):
     if t > 0.5:
         return x * float(t)
     return x * float(t)
+
+
+def drawn(model, *given, **options):
+    """What a model gives to the function that draws."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name in ((reward_model, "model_figure"), (vector_model, "arm_map_figure")):
+            patch.setattr(module, name, lambda *parts, **named: (*parts, named))
+        *arrays, named = model.plot(*given, **options)
+    for key in ("worth", "trapped"):
+        arrays.append(named.pop(key, None))
+    shown = [x for x in arrays if not isinstance(x, np.ndarray)]
+    return summary(*(x for x in arrays if isinstance(x, np.ndarray))), shown, named
+
+
+def pickled(model):
+    """The model as another process gets it."""
+    return pickle.loads(pickle.dumps(model))
 
 
 def build(**content):
@@ -57,6 +76,21 @@ CELLS = gb.RewardModel(
 TABLE = gb.RewardModel.from_table([0.0, 0.5, 1.0], [[0.1, 0.9], [0.2, 0.5], [0.8, 0.1]])
 GROUPS = RegionalModel([LINE, gb.RewardModel("theta**2*arm", [0.4, 0.9])])
 TOUCHING = gb.RewardModel.from_functions(["theta", "1 - theta", "0.1 * theta"])
+CLOSURE = gb.RewardModel(
+    lambda t, x: 10.0 + 5.0 * x * t,
+    [1.0, 2.0],
+    (2.0, 3.0),
+    reward_range=(-10.0, 50.0),
+    value=lambda m, x: np.minimum(m, 30.0) * 2.0 - x,
+    inverse=lambda m, x: (m - 10.0) / (5.0 * x),
+)
+CLOSURE_BOX = gb.VectorModel(
+    lambda a, b, x: 10.0 * a + 5.0 * b * x,
+    [1.0, 2.0],
+    {"a": (-1.0, 1.0), "b": (1.0, 3.0)},
+    reward_range=(-10.0, 50.0),
+    value=lambda m, x: np.minimum(m, 20.0) * 2.0 - x,
+)
 LABELS = gb.RewardModel(lambda t, x: t * len(x) / 9.0, ["ab", "abcd"])
 DEEP = "(" * 99 + "theta" + ")" * 99
 SUMS = "theta" + "+theta" * 124
@@ -66,7 +100,7 @@ NAMES = {
     each.__name__.rpartition(".")[2]: each
     for each in (
         *(files, inputs, names, tabulation),
-        *(as_box, as_contexts, can_be_pickled, one_at_a_time, build, build_box),
+        *(as_box, as_contexts, can_be_pickled, one_at_a_time, build, build_box, drawn, pickled),
         *(Benefit, Expression, Holder, ModelError, NormalPrior, Profit, RegionalModel),
     )
 }
@@ -240,6 +274,41 @@ QUESTIONS = [
     "BOX.with_prior(4)",
     "gb.VectorModel('a*arm', [0.5], {'a': (0, 1)},"
     " prior=NormalPrior(mean={'a': 1}, sd={'a': 2}, correlation=0.5))",
+    # Figures, and models in another process.
+    *("drawn(LINE)", "drawn(SHOP, 0.5)", "drawn(SHOP, 0.9, title='A')", "drawn(SHOP, 1.5)"),
+    *("drawn(TOUCHING, 0.5)", "drawn(TOUCHING, 0.3)", "drawn(LABELS)", "drawn(CLOSURE, 2.5)"),
+    *("drawn(BOX)", "drawn(WORTH, [0.5, 1.0])", "drawn(SPACE_BOX)", "drawn(BOX, [0.5, 1.0])"),
+    *("drawn(SPACE_BOX, [0.5, 1.0, 0.3], title='A')", "drawn(CLOSURE_BOX, {'a': 0.5, 'b': 2.0})"),
+    "drawn(gb.VectorModel('a*arm', [0.5], {'a': (0, 1)}), [0.25], title='A')",
+    "CLOSURE._repr_html_()[-200:]",
+    "gb.RewardModel.from_functions([f'{0.3 - 0.01*k} + {0.02*k}*theta' for k in range(25)])"
+    "._repr_html_()[-120:]",
+    "gb.VectorModel('a*arm/30', list(range(1, 24)), {'a': (0, 1)})._repr_html_()[-120:]",
+    *(
+        f"pickled({model}){question}"
+        for model, thetas in (
+            ("CLOSURE", "[2.1, 3.0]"),
+            ("CLOSURE_BOX", "[[0.2, 1.5], [1.0, 3.0]]"),
+        )
+        for question in (
+            f".means({thetas})",
+            f".worth({thetas})",
+            ".worth_of(1, [5.0, 33.0])",
+            ".fingerprint",
+            ".to_dict()",
+            "._seen['mean']",
+            "._seen['value']",
+            f"._observed is {model}._observed",
+        )
+    ),
+    *("pickled(CLOSURE).invert(1, 25.0)", "pickled(pickled(CLOSURE)).worth(2.5)"),
+    *("CLOSURE.worth_lipschitz", "CLOSURE.invert(1, [25.0, 5.0, 60.0])", "CLOSURE.worth_range"),
+    *(
+        "CLOSURE_BOX.worth_range",
+        "CLOSURE_BOX.fixed(a=0.5).worth(1.5)",
+        "CLOSURE_BOX._seen['value']",
+    ),
+    "CLOSURE_BOX.along([0.5, 2.0], [0.1, 0.3]).worth(0.5)",
     # Contexts and groups.
     *(
         "CELLS.means(0.5)",

@@ -13,6 +13,7 @@ import pytest
 
 import globalbandits as gb
 from globalbandits.errors import ModelError
+from globalbandits.model import vector_tables
 from globalbandits.model.analysis import (
     checks,
     curves,
@@ -34,7 +35,7 @@ from globalbandits.model.tables import (
     suboptimality_distance,
     value_of,
 )
-from tests.model.test_recorded_models import MODELS, Watched, differences, plain, summary
+from tests.model.test_recorded_models import BOXES, MODELS, Watched, differences, plain, summary
 
 RECORD = Path(__file__).with_name("recorded_steps.json")
 
@@ -485,6 +486,37 @@ def look_ups():
     return found
 
 
+def look_ups_in_boxes():
+    found = []
+    rng = np.random.default_rng(2)
+    for name in ("one", "shop", "three"):
+        mean, arms, box, options = BOXES[name]
+        tables = gb.VectorModel(mean, arms, box, **options).tables
+        d = tables.n_parameters
+        points = np.concatenate([rng.random((12, d)), np.zeros((1, d)), np.ones((1, d))])
+        for point in points:
+            means, gradients = np.zeros(len(arms)), np.zeros((d, len(arms)))
+            vector_tables.means_at(tables, point, means)
+            vector_tables.gradients_at(tables, point, gradients)
+            found.append(summary(means, gradients))
+        found.append(summary(vector_tables.means_at_many(tables.nodes, tables.n_nodes, points)))
+    for x in (0.0, 0.1, 0.25, 0.5, 0.8, 0.99, 1.0):
+        found.append(
+            [
+                vector_tables.first_node(x, 9),
+                *vector_tables.node_weights(x, 9),
+                *vector_tables.node_slopes(x, 9),
+            ]
+        )
+    # Means next to 0 and 1 are moved inside.
+    tables = gb.VectorModel("a", [0.5], {"a": (0.0, 1.0)}).tables
+    for x in (0.0, 1e-7, 2e-6, 0.5, 1.0 - 2e-6, 1.0):
+        means = np.zeros(1)
+        vector_tables.means_at(tables, np.array([x]), means)
+        found.append([round(float(means[0]), 8)])
+    return found
+
+
 # The user's functions.
 
 
@@ -569,6 +601,7 @@ CASES = {
         value_steps,
         envelopes,
         look_ups,
+        look_ups_in_boxes,
         table_curves,
         inverses,
     )
