@@ -403,8 +403,33 @@ def between_grid_points(t):
     return np.where(np.abs(t - 0.123456) < 1e-6, 0.1, 0.2 + 0.3 * t)
 
 
+def steep(n_roots, size, place=0.4):
+    """Steeper and steeper towards a point: the distance to the power 2**-n_roots."""
+
+    def mean(t):
+        distance = np.abs(t - place)
+        for _ in range(n_roots):
+            distance = np.sqrt(distance)
+        return 0.5 + size * np.sign(t - place) * distance
+
+    return mean
+
+
 # Means that are refused, the domain, and the reward range.
 REFUSED = {
+    **{
+        f"steep {n_roots} {size}": (steep(n_roots, size), (0.0, 1.0), (0.0, 1.0))
+        for n_roots, sizes in {3: (0.4,), 4: (0.05, 0.3), 5: (0.01,), 6: (0.001, 0.01)}.items()
+        for size in sizes
+    },
+    **{
+        f"a jump of {size}": (
+            lambda t, size=size: 0.2 + 0.5 * t + size * (t > 0.77),
+            (0.0, 1.0),
+            (0.0, 1.0),
+        )
+        for size in (5e-9, 1.1e-8, 1e-2, 1.1e-2)
+    },
     "a parabola": (lambda t: 0.1 + t * (1.0 - t), (0.0, 1.0), (0.0, 1.0)),
     "a valley": (lambda t: 0.9 - t * (1.3 - t), (0.0, 1.0), (0.0, 1.0)),
     "a wave": (wave, (0.0, 1.0), (0.0, 1.0)),

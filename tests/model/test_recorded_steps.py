@@ -153,6 +153,17 @@ def outcome(function, *given):
 
 def recorders():
     found = [outcome(scenario(seed).check_monotone) or "" for seed in range(N_SCENARIOS)]
+    # An arm that was evaluated on a narrow interval only, and is flat on a part of it.
+    for stop in (0.500006, 0.5000008, 0.5):
+
+        def partly_flat(arms, thetas, stop=stop):
+            flat = (thetas > 0.5) & (thetas < stop)
+            return np.where((arms == 1) & flat, 0.5, thetas)
+
+        seen = checks.Recorder(partly_flat, (0.0, 1.0), ["a", "b"])
+        seen(np.zeros(9, int), np.linspace(0.0, 1.0, 9))
+        seen(np.ones(101, int), np.linspace(0.5, 0.50001, 101))
+        found.append(outcome(seen.check_monotone) or "")
     # Nothing is checked twice.
     seen = scenario(11)
     outcome(seen.check_monotone)
@@ -411,6 +422,17 @@ def value_steps():
     smooth = values.analyse_values(lambda a, m: m * m * (1.0 + a) - m, 2, (0.0, 2.0), names[:2])
     unit = values.unit_value(lambda a, m: m * m * (1.0 + a) - m, (0.0, 2.0), smooth.range)
     found.append([values.largest_slope(unit, smooth.curves)])
+    for n_roots in (1, 3, 4, 5, 6):
+
+        def rooted(arms, m, n_roots=n_roots):
+            root = m + 0.0 * arms
+            for _ in range(n_roots):
+                root = np.sqrt(root)
+            return np.divide(m, root, out=np.zeros_like(root), where=root > 0.0)
+
+        made = values.analyse_values(rooted, 1, (0.0, 1.0), names[:1])
+        unit = values.unit_value(rooted, (0.0, 1.0), made.range)
+        found.append([values.largest_slope(unit, made.curves)])
     marks = np.array([[0.3, np.nan], [0.5, 0.9]])
     grid = np.linspace(0.0, 1.0, 17)
     on_grid = np.array([grid * grid, 1.0 - grid])
