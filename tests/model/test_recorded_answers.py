@@ -114,6 +114,7 @@ QUESTIONS = [
     *("MONEY.invert(0, 15.0)", "MONEY.invert(1, [[20.0, 25.0], [19.0, 41.0]])"),
     *("MONEY.worth_of(0, 40.0 + 4e-8)", "MONEY.worth_of(0, 40.0 + 6e-8)"),
     *("MONEY.worth_of(0, -10.0 - 4e-8)", "MONEY.worth_of(0, -10.0 - 6e-8)"),
+    *("MONEY.worth_of(0, 40.0 + 1e-9 * 50.0)", "MONEY.worth_of(0, -10.0 - 1e-9 * 50.0)"),
     *("MONEY.worth_of(2, 0.0)", "MONEY.worth_of(1, [0.0, 1.0])", "SHOP.worth_of(0, 0.5)"),
     *("LINE.best_arms(2.0)", "LINE.best_arms([0.1])", "LINE.suboptimality_gap(0.5)"),
     *("TOUCHING.best_arms(0.5)", "TOUCHING.suboptimality_gap(0.5)", "TOUCHING.nearest_edge(0.5)"),
@@ -140,6 +141,8 @@ QUESTIONS = [
     "gb.RewardModel('arm*theta', [.5], value=lambda m, x: 2*m).to_table(2).to_dict()",
     "gb.RewardModel('arm*theta', [.5], value=lambda m, x: m*m).to_table(2).to_dict()",
     "gb.RewardModel('arm*theta', [.5], value=lambda m, x: m*m).to_dict()",
+    "gb.RewardModel('1e6 + arm*theta', [1], reward_range=(1e6, 1e6 + 2),"
+    " value=lambda m, x: 3.3 * (m - 1e6)).to_table(2)",
     "gb.RewardModel('arm*theta', [.5], value=Profit(0.2)).to_table(2).to_dict()",
     "gb.RewardModel('arm*theta', [.5], value=Benefit(0.2, 0.1)).to_dict()",
     "gb.RewardModel('arm*theta', [.5], value=Benefit(None, 0.1)).to_dict()",

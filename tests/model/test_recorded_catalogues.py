@@ -45,6 +45,7 @@ CALLS = [
         {"cost": 1.0, "observe": "sales"},
         {"observe": "customers"},
         {"domain": (0.1, 0.3)},
+        {"domain": (0.1, 3.0), "cost": 0.5},
         {"domain": (0.1, 0.3), "slope": (0.1, 0.3)},
         {"level": 0.5, "slope": 0.2},
     ),

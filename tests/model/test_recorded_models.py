@@ -18,7 +18,12 @@ import pytest
 
 import globalbandits as gb
 from globalbandits.errors import ModelError
-from globalbandits.model.analysis.holder import estimate_holder
+from globalbandits.model.analysis.holder import (
+    estimate_holder,
+    extreme_ratios,
+    extreme_secants,
+    tabulate,
+)
 from globalbandits.model.regional import RegionalModel
 from tests.model.families import PRICES, pricing
 
@@ -530,10 +535,18 @@ def facts_of_holder(name):
     mean, domain = HARD[name]
     watched = Watched(mean)
     holder = estimate_holder(lambda arms, thetas: watched(thetas), 1, domain)
-    return {
+    facts = {
         "holder": [array.item() for array in vars(holder).values()],
         "evaluations": watched.seen.tolist(),
     }
+    family = tabulate(lambda arms, thetas: mean(thetas), np.arange(1), domain, 64)
+    for sign in (1, -1):
+        secants, spots = extreme_secants(family, sign)
+        facts[f"secants {sign}"] = [summary(*secants), summary(spots.rows, spots.center)]
+        for exponent in (0.5, 1.0, 2.0):
+            best = extreme_ratios(family, secants, spots, np.array([exponent]), sign)
+            facts[f"ratios {sign} {exponent}"] = [part.item() for part in best]
+    return facts
 
 
 CASES = {

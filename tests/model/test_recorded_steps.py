@@ -422,6 +422,10 @@ def value_steps():
     smooth = values.analyse_values(lambda a, m: m * m * (1.0 + a) - m, 2, (0.0, 2.0), names[:2])
     unit = values.unit_value(lambda a, m: m * m * (1.0 + a) - m, (0.0, 2.0), smooth.range)
     found.append([values.largest_slope(unit, smooth.curves)])
+    low = values.analyse_values(lambda a, m: 0.1 * m * m, 1, (0.0, 1.0), names[:1])
+    unit = values.unit_value(lambda a, m: 0.1 * m * m, (0.0, 1.0), (0.0, 1.0))
+    small = low.curves._replace(coefficients=0.1 * low.curves.coefficients)
+    found.append([values.largest_slope(unit, small)])
     for n_roots in (1, 3, 4, 5, 6):
 
         def rooted(arms, m, n_roots=n_roots):
