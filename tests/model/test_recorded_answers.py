@@ -119,7 +119,12 @@ QUESTIONS = [
     *("LINE.best_arms(2.0)", "LINE.best_arms([0.1])", "LINE.suboptimality_gap(0.5)"),
     *("TOUCHING.best_arms(0.5)", "TOUCHING.suboptimality_gap(0.5)", "TOUCHING.nearest_edge(0.5)"),
     *("TOUCHING.nearest_edge(0.4)", "TOUCHING.nearest_edge(0.7)", "TOUCHING.nearest_edge(0.0)"),
-    *("TOUCHING.best_arms(0.5 + 9e-13)", "TOUCHING.best_arms(0.5 + 1e-11)", "LINE.nearest_edge(1)"),
+    *(
+        "TOUCHING.best_arms(0.5 + 9e-13)",
+        "TOUCHING.best_arms(0.5 - 9e-13)",
+        "TOUCHING.best_arms(0.5 + 1e-11)",
+        "LINE.nearest_edge(1)",
+    ),
     *(f"SHOP.end_of_domain({x})" for x in (None, 0.25, 0.2574, 0.2576, 0.5, 0.9924, 0.9926, 1.0)),
     *("SHOP.holder.constant", "MONEY.holder.constant", "MONEY.unit_holder.constant"),
     *("MONEY.unit_holder.lower_constant", "SHOP.informativeness", "SHOP.worth_lipschitz"),
@@ -147,6 +152,12 @@ QUESTIONS = [
     "gb.RewardModel('arm*theta', [.5], value=Benefit(0.2, 0.1)).to_dict()",
     "gb.RewardModel('arm*theta', [.5], value=Benefit(None, 0.1)).to_dict()",
     "gb.RewardModel.from_functions(['theta', '1 - theta'], values=['mean', '2*mean']).to_dict()",
+    "gb.RewardModel.from_functions(['theta', '1 - theta'], values=['mean', abs]).to_dict()",
+    "gb.RewardModel.from_functions(['theta', lambda t: 1 - t]).to_dict()",
+    "gb.RewardModel.from_functions(['theta', lambda t: 1 - t], values=['mean', '2*mean'])"
+    ".to_table(2).to_dict()",
+    "gb.RewardModel.from_functions(['theta', '1 - theta'], values=['mean', abs])"
+    ".to_table(2).to_dict()",
     "gb.RewardModel.from_functions(['theta', '1 - theta'], values=['mean'])",
     "gb.RewardModel.from_functions(['theta'], values=['mean'], value='mean')",
     "gb.RewardModel.from_functions(['theta'], [1, 2])",
@@ -351,6 +362,12 @@ QUESTIONS = [
     " reward_range=(0, 2)).to_dict()",
     "gb.RewardModel('arm*theta', range(1, 1_002), contexts=range(100))",
     "gb.RewardModel('arm*theta', range(1_001), contexts=[str(k) for k in range(100)])",
+    *(
+        "gb.RewardModel('arm*theta', [0.3, 0.6], contexts={'x': 1, 'y': 2, 'z': 4},"
+        f" value='mean - 0.2*arm*context').worth_of({arm}, 0.5, {context!r})"
+        for arm in (0, 1)
+        for context in "xyz"
+    ),
     "gb.RewardModel(lambda t, x, c: x * t / c, [0.5], contexts={'x': 1, 'y': 2}).means(0.5)",
     "gb.RewardModel(lambda t, x, c: x * t / len(c), [0.5], contexts=['x', 'yy']).means(0.5)",
     "gb.RewardModel(lambda t, x, c: x * t, [0.5], contexts=['x']).to_dict()",
@@ -446,6 +463,9 @@ QUESTIONS = [
             "theta * , arm",
             "min(theta,, arm)",
             "a" * 1_001,
+            "theta + 0777",
+            "  0777",
+            "theta*\n\t07",
         )
     ),
     *(

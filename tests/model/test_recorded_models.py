@@ -210,6 +210,14 @@ MODELS = {
         [lambda t: 30.0 * kink(t / 4.0 - 0.5), lambda t: 25.0 * hump(t / 4.0 - 0.5)],
         {"monotone": False, "domain": (2.0, 6.0), "reward_range": (0.0, 30.0)},
     ),
+    "parabolas": (
+        [lambda t: 0.4 + t * (0.73 - t), lambda t: 0.3 - 0.9 * t * (0.91 - t), lambda t: t * t],
+        {"monotone": False},
+    ),
+    "lines in currency": (
+        [lambda t: 10.0 + 63.0 * t, lambda t: 80.0 - 41.0 * t],
+        {"reward_range": (0.0, 100.0), "value": lambda m, k: 3.1 * m - 7.7 * (1.0 + k)},
+    ),
     "constants": ([lambda t: 0.3 + 0.0 * t, lambda t: 0.2 + 0.3 * t], {"monotone": False}),
     "kinked value": (
         [lambda t: t * t, lambda t: 0.9 - 0.8 * t, lambda t: 0.2 + 0.3 * t],

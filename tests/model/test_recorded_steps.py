@@ -198,6 +198,9 @@ def flat_stretches():
         means = np.concatenate([[0.1], 0.1 + np.cumsum(steps)])
         for narrowest in (1e-3, 0.05):
             found.append(checks.flat_stretch(np.diff(means) == 0.0, means, grid, narrowest))
+    back = 0.1 + 0.01 * np.minimum(np.arange(grid.size), 5.0)
+    back[40:] = 0.1
+    found.append(checks.flat_stretch(np.diff(back) == 0.0, back, grid, 0.5))
     constant = np.full(grid.size, 0.3)
     return [*found, checks.flat_stretch(np.diff(constant) == 0.0, constant, grid, 2.0)]
 
@@ -207,7 +210,7 @@ def ranges():
     found = []
     for low, high in ((0.0, 1.0), (-20.0, 80.0)):
         size = high - low
-        for wrong in (np.nan, np.inf, low - 2e-9 * size, high + 2e-9 * size, high + 5e-10 * size):
+        for wrong in (np.nan, np.inf, low - 2e-9 * size, high + 2e-9 * size, high + 9e-10 * size):
             for arms, place in ((np.array([2, 0, 1]), 1), (np.array([1]), 2)):
 
                 def mean(arms, thetas, place=place, wrong=wrong, low=low):
