@@ -122,6 +122,29 @@ def plain_tape(tape):
     return [f"{step.op} {step.parts} {step.number:g} {step.name}" for step in tape.steps]
 
 
+def plan(text):
+    """How a formula is evaluated: which slots its operations read and write."""
+    tape = Expression(text, ("theta", "arm"))._tape
+    made = tape._plan
+    calls = [[call.function.__name__, *call.inputs, call.slot] for call in made.calls]
+    known = [None if slot is None else float(slot) for slot in made.slots]
+    flags = [tape.uses("theta"), tape.uses("arm"), tape.constant, tape.smooth, made.last]
+    values = tape.run({"theta": np.array([0.3, 0.7]), "arm": np.array([[0.2], [0.9]])})
+    return [known, [list(pair) for pair in made.names], calls, flags, values.tolist()]
+
+
+PLANNED = [
+    "theta",
+    "2",
+    "2*3 + 1",
+    "arm * (1 - arm*theta)**2",
+    "(theta + 1) * (theta + 2) * (theta + 3)",
+    "exp(theta) + exp(theta)*arm - exp(2)*min(theta, arm, 0.5)",
+    "1 / (1 + (theta/arm)**2.5)",
+    "sqrt((theta + arm)*(theta + arm)) - abs(arm - theta)",
+]
+
+
 DERIVED = [
     "theta",
     "arm",
@@ -151,6 +174,7 @@ DERIVED = [
 CASES = {
     **{f"operation {op}": (enclosures, op) for op in (*SINGLE, *PAIRS)},
     **{f"width {formula}": (width, *formula) for formula in FORMULAS},
+    **{f"plan {text}": (plan, text) for text in PLANNED},
     **{f"slope {text}": (lambda t: plain_tape(Expression(t).slope), text) for text in DERIVED},
 }
 

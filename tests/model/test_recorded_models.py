@@ -25,6 +25,7 @@ from globalbandits.model.analysis.holder import (
     tabulate,
 )
 from globalbandits.model.regional import RegionalModel
+from globalbandits.model.vector import graves_lai, identification, tabulation
 from tests.model.families import PRICES, pricing
 
 RECORD = Path(__file__).with_name("recorded_models.json")
@@ -323,6 +324,19 @@ BOXES = {
         {"value": "arm*mean"},
     ),
     "one": ("1 / (1 + a*arm)", [1.0, 2.0, 4.0], {"a": (0.1, 2.0)}, {"value": "arm*mean"}),
+    "many arms": (
+        "0.1 + a*(0.2 + arm) / (1 + arm) + b*arm",
+        np.linspace(0.1, 1.0, 30).tolist(),
+        {"a": (0.0, 0.3), "b": (0.02, 0.4)},
+        {"value": "mean - 0.3*arm"},
+    ),
+    "kinked": ("abs(a - 0.3)*arm", [1.0, 0.5], {"a": (0.0, 1.0)}, {}),
+    "kinked twice": (
+        "0.5*abs(a - 0.3)*arm + 0.4*abs(b - 1)",
+        [1.0, 0.5],
+        {"a": (0.0, 1.0), "b": (0.5, 2.0)},
+        {"value": "mean - 0.3*arm"},
+    ),
     "currency": (
         "20*a + 30*b*arm",
         [0.25, 0.5, 1.0],
@@ -340,12 +354,15 @@ def facts_of_box(name):
     inner = model.from_unit([[0.31, 0.62, 0.47][:d], [0.77, 0.21, 0.9][:d], [0.0, 1.0, 0.5][:d]])
     found, traps = model.identification(), model.traps()
     bounds = [model.lower_bound(theta) for theta in inner]
+    unit = model._unit_model
+    level = graves_lai._LevelSet(unit, 0, float(unit.means(model.to_unit(inner[:1]))[0, 0]))
+    points = tabulation.spread_points(d, 9)
     line = model.along(inner[0], [0.1, 0.2, 0.05][:d])
     fixed = model.fixed(**dict(list(zip(model.parameters, inner[0].tolist(), strict=True))[1:]))
     return {
         "tables": summary(tables.n_nodes, tables.nodes[:: 1 + len(tables.nodes) // 5_000]),
         "directions": summary(tables.direction, tables.monotone, tables.low, tables.high),
-        "resolution": [model.resolution < 1e-6],
+        "resolution": [round(model.resolution, 7)],
         "questions": summary(
             model.means(inner), model.worth(inner), *map(model.best_arms, inner), model.gaps(inner)
         ),
@@ -357,7 +374,8 @@ def facts_of_box(name):
         "losses": summary(traps.losses),
         "example": "" if traps.example is None else str(traps.example),
         "bounds": [[bound.constant, bound.gap, bound.horizon] for bound in bounds],
-        "rates": [bound.rates.tolist() for bound in bounds],
+        "level": [summary(level.points()), summary(level.edges())],
+        "information": summary(identification.reward_information(unit, points)),
         "line": facts_of(line, []),
         "fixed": facts_of(fixed, []),
         "remarks": " | ".join(model.remarks),
@@ -557,12 +575,19 @@ def facts_of_holder(name):
     return facts
 
 
+def horizons():
+    cases = ((0.0, 0.1), (0.1, np.inf), (0.2718, 0.1), (0.2719, 0.1), (0.5, 0.1), (40.0, 0.01))
+    grids = [graves_lai._line_grid(n, d) for n, d in ((1, 0), (4, 1), (3, 2))]
+    return [[graves_lai._horizon(*case) for case in cases], *grids]
+
+
 CASES = {
     **{f"model: {name}": (facts_of_model, name) for name in MODELS},
     **{f"table: {name}": (facts_of_table, name) for name in TABLES},
     **{f"box: {name}": (facts_of_box, name) for name in BOXES},
     **{f"holder: {name}": (facts_of_holder, name) for name in HARD},
     **{f"refused: {name}": (refusal, name) for name in REFUSED},
+    "horizons": (horizons,),
     "contexts": (in_contexts,),
     "groups": (in_groups,),
 }

@@ -258,6 +258,16 @@ def limits():
     return [*found, np.concatenate(together), *snapped]
 
 
+def outstanding():
+    """Cells that are more extreme than their neighbours, also where some are equal."""
+    rng = np.random.default_rng(4)
+    secants = np.round(rng.random((40, 12)) * 5.0 + 1.0) ** 2
+    secants[0] = 3.0
+    secants[1, 4:7] = 1.0
+    found = [holder._outstanding(secants, sign) for sign in (1, -1)]
+    return [part.tolist() for pair in found for part in pair]
+
+
 # Curves.
 
 
@@ -291,6 +301,14 @@ def polynomials():
             summary(*curves.stretched(built, 2.0 + arms.repeat(2)[:n_arms], np.arange(n_arms))),
             summary(curves.segment_arms(built)),
             summary(curves.missed_places(built, grid, np.zeros((n_arms, 37)) + 0.3)),
+        ]
+        # Values at the ends that are far from the polynomials, so that every use of them shows.
+        marked = built._replace(at_low=built.at_low - 7.0, at_high=built.at_high + 9.0)
+        places = [-5.0, np.nan, built.low[0], *grid[:3], *built.left[:3], grid[-1], 2e3]
+        found += [
+            summary(curves.evaluate_grid(marked, np.arange(n_arms), grid)),
+            *(curves.evaluate_many(marked, k, np.array(places)).tolist() for k in range(n_arms)),
+            *([evaluate(marked, k, float(x)) for x in places] for k in range(n_arms)),
         ]
         off = curves.evaluate_grid(built, np.arange(n_arms), grid)
         for cell, error in ((0, 1e-7), (5, 1e-9), (6, 1e-7), (7, -1e-7), (20, 2e-8), (36, 1e-7)):
@@ -621,6 +639,7 @@ CASES = {
         flat_stretches,
         ranges,
         limits,
+        outstanding,
         polynomials,
         noisy_polynomials,
         accuracy,
