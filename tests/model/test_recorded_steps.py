@@ -164,6 +164,17 @@ def recorders():
         seen(np.zeros(9, int), np.linspace(0.0, 1.0, 9))
         seen(np.ones(101, int), np.linspace(0.5, 0.50001, 101))
         found.append(outcome(seen.check_monotone) or "")
+    # So many evaluations, in any order, that a few arms are checked at a time.
+    rng = np.random.default_rng(6)
+    for wrong in (0, 1, 2, 3):
+        seen = checks.Recorder(
+            lambda arms, t, wrong=wrong: np.where((arms == wrong) & (t > 0.7), 0.65, t),
+            (0.0, 1.0),
+            ["a", "b", "c"],
+        )
+        for _ in range(3):
+            seen(rng.integers(0, 3, 9_000), rng.random(9_000))
+        found.append(outcome(seen.check_monotone) or "")
     # Nothing is checked twice.
     seen = scenario(11)
     outcome(seen.check_monotone)
@@ -378,6 +389,23 @@ def turns():
         found.append(turning_points.extremes(-y, np.linspace(0.0, least, 60)))
     for y in ([0.0, 0.0, 1.0, 1.0, 0.0], [1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.5, 1.0, 0.0]):
         found.append(turning_points.extremes(np.array(y), np.zeros(len(y))))
+    for y in ([0.0, 0.3, -1.0, -2.0, -1.0], [0.0, -0.3, 1.0, 2.0, 1.0], [0.0, 0.3, 0.0, 0.3]):
+        for least in (0.1, 0.5):
+            found.append(turning_points.extremes(np.array(y), np.full(len(y), least)))
+    # Extrema next to the ends of a single segment, and of several.
+    for n_pieces in (1, 2, 5):
+        edges = np.linspace(0.0, 1.0, n_pieces + 1)
+        x = curves._sample_points(edges[:-1], edges[1:])[:, : curves.DEGREE + 1]
+        arm = np.zeros(n_pieces, int)
+        for near, far in ((0.02, 0.5), (0.5, 0.985), (0.3, 0.6), (0.01, 0.99)):
+
+            def cubic(arms, t, near=near, far=far):
+                return t * t * t / 3.0 - (near + far) * t * t / 2.0 + near * far * t
+
+            made = turning_points.find_turns(
+                cubic, curves.Nodes(arm, x, cubic(arm, x)), lambda arms, t: np.full(t.shape, 1e-16)
+            )
+            found += [made.arm, np.round(made.place, 6), made.is_peak]
     for name in ("any shape", "any shape, in currency", "constants"):
         each, options = MODELS[name]
         low, high = options.get("domain", (0.0, 1.0))
