@@ -488,6 +488,11 @@ QUESTIONS = [
     "Expression('tanh(theta)').slope.run({'theta': np.array([-3.0, 0.0, 40.0])})",
     "Expression('abs(theta) + min(theta, arm) + max(theta, 0.5, arm)').slope.run("
     "{'theta': np.array([-1, 0.4, 0.6, 2.0]), 'arm': np.array(0.55)})",
+    *(
+        f"Expression('{name}(theta, arm)').slope.run("
+        "{'theta': np.array([0.4, 0.5, 0.6]), 'arm': np.array(0.5)})"
+        for name in ("min", "max")
+    ),
     # Descriptions.
     *(
         f"build({content})"
@@ -704,6 +709,39 @@ def test_constants_that_are_a_little_wrong_are_refused(model):
                 verify_holder(wider, model._observed, model.n_arms, model.domain)
         else:
             verify_holder(wider, model._observed, model.n_arms, model.domain)
+
+
+@pytest.mark.parametrize(
+    ("size", "change", "refused"),
+    [
+        (20.0, 1.5e-8, False),
+        (20.0, 2.5e-8, True),
+        (0.05, 0.9e-9, False),
+        (0.05, 1.1e-9, True),
+    ],
+)
+@pytest.mark.parametrize("what", ["mean", "value"])
+def test_functions_that_change_by_more_than_rounding_are_noticed(size, change, refused, what):
+    drift = {"mean": 0.0, "value": 0.0}
+
+    def mean(t, x):
+        return size + 0.0 * t + 1e-12 * size * x * t + drift["mean"]
+
+    def value(m, x):
+        return m * x + drift["value"]
+
+    options = {"reward_range": (0.0, 40.0), "value": value}
+    models = [
+        gb.RewardModel(mean, [1.0], monotone=False, **options),
+        gb.VectorModel(lambda a, x: mean(a, x) + 1e-3 * a, [1.0], {"a": (0.0, 1e-7)}, **options),
+    ]
+    drift[what] = change
+    for model, theta in zip(models, (0.5, [5e-8]), strict=True):
+        if refused:
+            with pytest.raises(ModelError, match=f"{what} of arm 1.0 must not change after the"):
+                model.means(theta)
+        else:
+            model.means(theta)
 
 
 if __name__ == "__main__":

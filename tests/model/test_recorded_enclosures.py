@@ -114,7 +114,8 @@ FORMULAS = [
 
 def width(text, arms, domain):
     try:
-        return Expression(text).unseen_width(arms, domain)
+        # As text, because most widths are much smaller than what counts as a difference.
+        return f"{Expression(text).unseen_width(arms, domain):.6g}"
     except ModelError as error:
         return str(error)
 
