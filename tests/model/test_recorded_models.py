@@ -41,6 +41,12 @@ def summary(*parts):
     return [numbers.size, float((weights * numbers).sum()), float((weights**3 * numbers).sum())]
 
 
+def logarithms(*parts):
+    """A summary in which small numbers count as much as large ones."""
+    with np.errstate(divide="ignore"):
+        return summary(*(np.log10(np.abs(np.asarray(part, dtype=float))) for part in parts))
+
+
 class Watched:
     """A function that remembers how often and where it was evaluated."""
 
@@ -566,9 +572,16 @@ def facts_of_holder(name):
         "evaluations": watched.seen.tolist(),
     }
     family = tabulate(lambda arms, thetas: mean(thetas), np.arange(1), domain, 64)
+    facts["noise"] = logarithms(family.noise)
     for sign in (1, -1):
         secants, spots = extreme_secants(family, sign)
         facts[f"secants {sign}"] = [summary(*secants), summary(spots.rows, spots.center)]
+        facts[f"resolution {sign}"] = logarithms(spots.resolution)
+        for side in (-1, 0, 1):
+            near = family.approach(spots, side)
+            facts[f"approach {sign} {side}"] = logarithms(
+                near.distance, near.difference, near.error
+            )
         for exponent in (0.5, 1.0, 2.0):
             best = extreme_ratios(family, secants, spots, np.array([exponent]), sign)
             facts[f"ratios {sign} {exponent}"] = [part.item() for part in best]

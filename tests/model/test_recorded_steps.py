@@ -244,13 +244,13 @@ def ranges():
 def limits():
     h = 0.5 ** np.arange(holder.LEVELS)[None, :]
     shapes = [
-        3.0 + h**0.5 + h**2,
+        3.0 + np.sqrt(h) + h**2,
         2.0 - h,
         1.0 + 0.1 * h + np.where(h < 1e-8, 1e-9, 0.0),
-        h**-0.5,
+        1.0 / np.sqrt(h),
         1.0 + 0.0 * h,
         0.5 + (-1.0) ** np.arange(holder.LEVELS)[None, :] * h,
-        4.0 + h**0.05,
+        4.0 + np.sqrt(np.sqrt(np.sqrt(np.sqrt(h)))),
         np.where(h > 1e-5, np.inf, 2.0 + h),
         5.0 + 3.0 * h**3 - h,
     ]
@@ -259,8 +259,9 @@ def limits():
         for size in (1e-15, 1e-10, 1e-5):
             for errors in (size / h, size * np.ones_like(h)):
                 with np.errstate(all="ignore"):
-                    found.append(np.concatenate(holder.limit_at_zero(values_, errors)).tolist())
-                    found.append(np.concatenate(holder.plateau(values_, errors)).tolist())
+                    for method in (holder.limit_at_zero, holder.plateau):
+                        limit, doubt = method(values_, errors)
+                        found.append([*limit, f"{doubt[0]:.6g}"])
     rows = np.concatenate(shapes)
     with np.errstate(all="ignore"):
         together = holder.limit_at_zero(rows, 1e-12 / np.broadcast_to(h, rows.shape))
