@@ -481,6 +481,16 @@ REFUSED = {
         (2.0, 4.0),
         (0.0, 1.0),
     ),
+    "flat on two cells of the grid": (
+        lambda t: np.interp(t, np.array([0.0, 1679.9, 1682.1, 4096.0]) / 4096, [0, 0.4, 0.4, 1]),
+        (0.0, 1.0),
+        (0.0, 1.0),
+    ),
+    "flat on one cell of the grid": (
+        lambda t: np.interp(t, np.array([0.0, 1679.9, 1681.1, 4096.0]) / 4096, [0, 0.4, 0.4, 1]),
+        (0.0, 1.0),
+        (0.0, 1.0),
+    ),
     "very shortly flat": (
         lambda t: np.interp(t, [0.0, 0.5, 0.50003, 1.0], [0.1, 0.5, 0.5, 0.9]),
         (0.0, 1.0),
@@ -548,6 +558,10 @@ HARD = {
     "flat inside": (lambda t: (t - 1.0 / 3.0) * (t - 1.0 / 3.0) * (t - 1.0 / 3.0), (0.0, 1.0)),
     "flat on one side": (
         lambda t: np.where(t < 0.4, -((t - 0.4) * (t - 0.4)), (t - 0.4) * (t - 0.4) * (t - 0.4)),
+        (0.0, 1.0),
+    ),
+    "flat on the other side": (
+        lambda t: np.where(t > 0.4, (t - 0.4) * (t - 0.4), (t - 0.4) * (t - 0.4) * (t - 0.4)),
         (0.0, 1.0),
     ),
     "steep on one side": (
