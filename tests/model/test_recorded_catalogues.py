@@ -153,6 +153,7 @@ CALLS = [
         {"ed50": (0.0, 1.5)},
         {"target": 0.0},
     ),
+    ("dose.logistic", [1.0, 2.0], {"target": 0.3}, {"target": 0.3, "intercept": -1.0}),
     ("dose.linear", [4.0, 2.5, 1.0], {}, {"target": 0.3}),
     ("dose.linear", [1.0, 4.0, 2.5], {}, {"target": 0.3}),
     (
