@@ -44,7 +44,10 @@ ROOMS = {
     "service/log": ["tests/service"],
 }
 # Tests that find most errors of a room in a few seconds, and run before all others.
-QUICK = {"policies": ["tests/policies/test_recorded_arms.py"]}
+QUICK = {
+    "model": ["tests/model/test_recorded_models.py", "tests/model/test_recorded_steps.py"],
+    "policies": ["tests/policies/test_recorded_arms.py"],
+}
 # What tests import besides the package itself. It is imported once for all mutants.
 LARGE = (
     "dask.array",

@@ -375,8 +375,6 @@ def call_with_arrays(
 
 def _call_at_once(function: Function, arguments: FloatArray, name: str) -> FloatArray:
     """Call a function with an array, or with single numbers if that fails."""
-    if arguments.size == 0:
-        return np.empty(0)
     values = call_with_arrays(function, arguments.shape, arguments)
     return _call_singly(function, arguments, name) if values is None else values
 

@@ -492,7 +492,8 @@ def _close_in(
 ) -> tuple[Extremes, Spots]:
     """Narrow the brackets: cut them into cells and keep the best cell with its neighbours."""
     best = Extremes(rows, np.full(len(rows), sign * np.inf), left.copy(), right.copy())
-    center, resolution = (left + right) / 2, right - left
+    # The first round sets all of them.
+    center, resolution = np.empty_like(left), np.empty_like(left)
     left, right = left.copy(), right.copy()
     active = np.arange(len(rows))
     for _ in range(_MAX_BRACKET_ROUNDS):

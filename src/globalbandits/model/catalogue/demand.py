@@ -70,8 +70,8 @@ class Options(TypedDict, total=False):
 def linear(
     prices: Iterable[float],
     *,
-    level: float = 1.0,
-    slope: Interval | None = None,
+    level: float = ...,
+    slope: Interval | None = ...,
     **options: Unpack[Options],
 ) -> RewardModel: ...
 @overload
@@ -79,7 +79,7 @@ def linear(
     prices: Iterable[float],
     *,
     level: Interval | str,
-    slope: Interval | None = None,
+    slope: Interval | None = ...,
     **options: Unpack[Options],
 ) -> VectorModel: ...
 @overload
@@ -127,25 +127,25 @@ def linear(
 @overload
 def linear_power(
     prices: Iterable[float],
-    power: float = 2.0,
+    power: float = ...,
     *,
-    level: float = 1.0,
-    slope: Interval | None = None,
+    level: float = ...,
+    slope: Interval | None = ...,
     **options: Unpack[Options],
 ) -> RewardModel: ...
 @overload
 def linear_power(
     prices: Iterable[float],
-    power: float = 2.0,
+    power: float = ...,
     *,
     level: Interval | str,
-    slope: Interval | None = None,
+    slope: Interval | None = ...,
     **options: Unpack[Options],
 ) -> VectorModel: ...
 @overload
 def linear_power(
     prices: Iterable[float],
-    power: float = 2.0,
+    power: float = ...,
     *,
     level: Interval | str,
     slope: float,
@@ -222,8 +222,8 @@ def _linear_power(
 def exponential(
     prices: Iterable[float],
     *,
-    level: float = 1.0,
-    slope: Interval | None = None,
+    level: float = ...,
+    slope: Interval | None = ...,
     **options: Unpack[Options],
 ) -> RewardModel: ...
 @overload
@@ -231,7 +231,7 @@ def exponential(
     prices: Iterable[float],
     *,
     level: Interval | str,
-    slope: Interval | None = None,
+    slope: Interval | None = ...,
     **options: Unpack[Options],
 ) -> VectorModel: ...
 @overload
@@ -299,9 +299,9 @@ def exponential(
 @overload
 def logit(
     prices: Iterable[float],
-    sensitivity: float | None = None,
+    sensitivity: float | None = ...,
     *,
-    level: Interval | None = None,
+    level: Interval | None = ...,
     **options: Unpack[Options],
 ) -> RewardModel: ...
 @overload
@@ -317,7 +317,7 @@ def logit(
     prices: Iterable[float],
     sensitivity: Interval,
     *,
-    level: Interval | str | None = None,
+    level: Interval | str | None = ...,
     **options: Unpack[Options],
 ) -> VectorModel: ...
 @overload
@@ -398,25 +398,25 @@ def logit(
 @overload
 def isoelastic(
     prices: Iterable[float],
-    reference: float | None = None,
+    reference: float | None = ...,
     *,
-    level: float = 1.0,
-    elasticity: Interval | None = None,
+    level: float = ...,
+    elasticity: Interval | None = ...,
     **options: Unpack[Options],
 ) -> RewardModel: ...
 @overload
 def isoelastic(
     prices: Iterable[float],
-    reference: float | None = None,
+    reference: float | None = ...,
     *,
     level: Interval | str,
-    elasticity: Interval | None = None,
+    elasticity: Interval | None = ...,
     **options: Unpack[Options],
 ) -> VectorModel: ...
 @overload
 def isoelastic(
     prices: Iterable[float],
-    reference: float | None = None,
+    reference: float | None = ...,
     *,
     level: Interval | str,
     elasticity: float,
@@ -477,28 +477,28 @@ def isoelastic(
 @overload
 def log_log(
     prices: Iterable[float],
-    reference: float | None = None,
-    cutoff: float | None = None,
+    reference: float | None = ...,
+    cutoff: float | None = ...,
     *,
-    level: float = 1.0,
-    elasticity: Interval | None = None,
+    level: float = ...,
+    elasticity: Interval | None = ...,
     **options: Unpack[Options],
 ) -> RewardModel: ...
 @overload
 def log_log(
     prices: Iterable[float],
-    reference: float | None = None,
-    cutoff: float | None = None,
+    reference: float | None = ...,
+    cutoff: float | None = ...,
     *,
     level: Interval | str,
-    elasticity: Interval | None = None,
+    elasticity: Interval | None = ...,
     **options: Unpack[Options],
 ) -> VectorModel: ...
 @overload
 def log_log(
     prices: Iterable[float],
-    reference: float | None = None,
-    cutoff: float | None = None,
+    reference: float | None = ...,
+    cutoff: float | None = ...,
     *,
     level: Interval | str,
     elasticity: float,

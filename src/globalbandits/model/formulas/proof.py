@@ -159,14 +159,11 @@ def _rising(
     return rule
 
 
-def _defined_from(
-    least: float, at_least: float, rule: Callable[[Pair], Pair]
-) -> Callable[[Pair], Pair]:
-    """Return a rule for arguments >= ``least``, where the function is ``at_least``."""
+def _defined_from(least: float, rule: Callable[[Pair], Pair]) -> Callable[[Pair], Pair]:
+    """Return a rule for arguments >= ``least``."""
 
     def checked(x: Pair) -> Pair:
         low, high = rule((np.maximum(x[0], least), np.maximum(x[1], least)))
-        low = np.where(x[0] <= least, at_least, low)
         return np.where(x[0] < least, -np.inf, low), np.where(x[0] < least, np.inf, high)
 
     return checked
@@ -198,7 +195,7 @@ def _choose(first: Pair, second: Pair, at_first: Pair, at_second: Pair) -> Pair:
 
 
 _exp = _rising("exp", floor=0.0)
-_log = _defined_from(0.0, -np.inf, _rising("log"))
+_log = _defined_from(0.0, _rising("log"))
 
 _RULES: dict[str, Callable[..., Pair]] = {
     "add": _add,
@@ -211,8 +208,8 @@ _RULES: dict[str, Callable[..., Pair]] = {
     "expm1": _rising("expm1", floor=-1.0),
     "exprel": _rising("exprel", floor=0.0, ulps=2.0 * _ULPS),
     "log": _log,
-    "log1p": _defined_from(-1.0, -np.inf, _rising("log1p")),
-    "sqrt": _defined_from(0.0, 0.0, _rising("sqrt", floor=0.0)),
+    "log1p": _defined_from(-1.0, _rising("log1p")),
+    "sqrt": _defined_from(0.0, _rising("sqrt", floor=0.0)),
     "abs": _abs,
     "tanh": _rising("tanh", -1.0, 1.0),
     "expit": _rising("expit", 0.0, 1.0),
