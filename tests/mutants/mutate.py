@@ -44,7 +44,10 @@ ROOMS = {
     "service/log": ["tests/service"],
 }
 # Tests that find most errors of a room in a few seconds, and run before all others.
-QUICK = {"policies": ["tests/policies/test_recorded_arms.py"]}
+QUICK = {
+    "policies": ["tests/policies/test_recorded_arms.py"],
+    "evidence": ["tests/evidence/test_recorded_statements.py"],
+}
 # What tests import besides the package itself. It is imported once for all mutants.
 LARGE = (
     "dask.array",
