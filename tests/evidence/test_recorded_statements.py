@@ -9,11 +9,17 @@ import dataclasses
 import json
 import math
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
 
 import globalbandits as gb
+from globalbandits.evidence import search, vector_inference
+from globalbandits.evidence.contenders import model_p_values
+from globalbandits.evidence.e_processes import Pooled, SpikeSlab
+from globalbandits.evidence.evidence import vector_inference_of
+from globalbandits.evidence.inference import Inference
 from tests.evidence.models import beta_rewards, coin_rewards, log_of
 
 RECORD = Path(__file__).with_name("recorded_statements.json")
@@ -81,6 +87,14 @@ def three_numbers():
     )
 
 
+def first_wrong(model, theta, n, seed, stretch=0.5):
+    """Rewards that no parameter explains at first, and later those of theta."""
+    n_wrong = round(stretch * n)
+    _, arms, wrong = valued_log(model, theta, n_wrong, seed, bias=0.35)
+    _, more, right = valued_log(model, theta, n - n_wrong, seed + 1)
+    return model, np.concatenate([arms, more]), np.concatenate([wrong, right])
+
+
 LOGS = {
     "pricing-1": lambda: log_of("pricing", 1, 1),
     "pricing-300": lambda: log_of("pricing", 300, 2),
@@ -94,6 +108,7 @@ LOGS = {
     "shop-moved": lambda: valued_log(shop(), 0.05, 1_800, 10, moved=0.5),
     "trial-90": lambda: valued_log(trial(), 0.6, 90, 11),
     "trial-wrong": lambda: valued_log(trial(), 0.6, 600, 12, bias=0.3),
+    "shop-first-wrong": lambda: first_wrong(shop(), 0.22, 6_600, 15, stretch=0.4),
     "two-humps-400": lambda: valued_log(two_humps(), 0.6, 400, 13, rewards=beta_rewards),
     "two-humps-wrong": lambda: valued_log(two_humps(), 0.2, 900, 14, bias=0.3),
 }
@@ -101,6 +116,7 @@ VECTOR_LOGS = {
     "two-numbers-50": lambda: valued_log(two_numbers(), [0.1, 0.2], 50, 21),
     "two-numbers-3000": lambda: valued_log(two_numbers(), [0.1, 0.2], 3_000, 22),
     "two-numbers-wrong": lambda: valued_log(two_numbers(), [0.1, 0.2], 2_000, 23, bias=0.4),
+    "two-numbers-first-wrong": lambda: first_wrong(two_numbers(), [0.1, 0.2], 4_300, 28),
     "turning-400": lambda: valued_log(turning(), [0.4, 0.6], 400, 24),
     "turning-beta": lambda: valued_log(turning(), [0.9, 0.3], 90, 25, rewards=beta_rewards),
     "doses-120": lambda: valued_log(doses(), [-1.5, 1.0], 120, 26),
@@ -129,9 +145,34 @@ def statements_of(evidence):
         "earnings": fields(evidence.earnings(1)),
         "bounds": evidence.observed_bounds().tolist(),
         "worth": evidence.observed_worth().tolist(),
+        "peak": evidence.state().get("peak"),
     }
     for errors in (0.02, 0.1):
         found[f"contenders within {errors}"] = fields(evidence.contenders(0.9, errors))
+    return found | searches_of(evidence.model, evidence.counts)
+
+
+def searches_of(model, counts):
+    """Bounds of the processes on coarse cells, and what searches make of them."""
+    inference, edges = Inference(model, counts), np.linspace(*model.domain, 6)
+    cells = edges[:-1], edges[1:]
+    pooled, spike = Pooled(model, counts), SpikeSlab(model, counts)
+    found = {
+        "edges": search.likely_edges(model, counts).tolist(),
+        "pooled": np.array(pooled.survey(*cells, -math.inf)).tolist(),
+        "pooled where low": np.array(pooled.survey(*cells, 5.0)).tolist(),
+        "spike": np.array(spike.survey(*cells, -math.inf)).tolist(),
+        "spike with errors": SpikeSlab(model, counts, 0.1).at(edges).tolist(),
+        "rough": inference.rough_against(0.5, 3.0),
+        "infimum": search.find_infimum(pooled, edges),
+        "free": inference._free_p_values.tolist(),
+    }
+    bounds = pooled.survey(*cells, 3.0)[1]
+    found["p-values"] = model_p_values(model, pooled, edges, bounds).tolist()
+    for most in (2, 20):
+        with mock.patch.object(search, "_MAX_OPEN_CELLS", most):
+            found[f"hull of {most} cells"] = search.find_hull(pooled, 3.0, edges)
+            found[f"infimum of {most} cells"] = search.find_infimum(spike, edges)
     return found
 
 
@@ -145,8 +186,32 @@ def vector_statements_of(evidence):
         "earnings": fields(evidence.earnings(1)),
         "bounds": evidence.observed_bounds(0.9).tolist(),
         "worths": evidence.worths().tolist(),
+        "peak": evidence.state().get("peak"),
         "few": evidence.worths(0.6).tolist(),
-    }
+    } | vector_searches_of(evidence.model, evidence.counts)
+
+
+def vector_searches_of(model, counts):
+    """What the cells of the box bound, with as many cells as are needed and with few."""
+    found = {}
+    for most in (None, 3_000):
+        few = vector_inference._MAX_CELLS if most is None else dict.fromkeys((1, 2, 3), most)
+        with mock.patch.object(vector_inference, "_MAX_CELLS", few):
+            inference = vector_inference_of(model, counts)
+            cover = inference.cover(0.9)
+            found[f"box with {most} cells"] = [
+                *inference.top[1].tolist(),
+                inference.top[0],
+                inference.log_marginal,
+                inference.log_e_against,
+                len(cover.low),
+                cover.low.sum(),
+                cover.high.sum(),
+                cover.share,
+                *inference.p_values().tolist(),
+                *inference.worth_bounds(cover).ravel().tolist(),
+            ]
+    return found
 
 
 def found_in(name):
@@ -181,7 +246,7 @@ if __name__ == "__main__":
     lines = []
     for log in (*LOGS, *VECTOR_LOGS):
         numbers = {
-            statement: [float(f"{number:.9g}") for number in flat(part)]
+            statement: [float(f"{number:.8g}") for number in flat(part)]
             for statement, part in found_in(log).items()
         }
         lines.append(f"{json.dumps(log)}: {json.dumps(numbers)}")
