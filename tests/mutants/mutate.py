@@ -255,6 +255,8 @@ class Copy:
         os.environ["PYTHONPATH"] = os.pathsep.join(places)
         os.environ["GLOBALBANDITS_CACHE_DIR"] = str(self.folder / "compiled")
         options = ["-x", "-q", "-p", "no:cacheprovider", "--timeout", str(TEST_SECONDS)]
+        # The other method leaves a process that waits for ever in the fixtures of a stopped test.
+        options += ["--timeout-method", "thread"]
         return int(pytest.main([*options, *tests]))
 
 
