@@ -47,6 +47,7 @@ ROOMS = {
 QUICK = {
     "policies": ["tests/policies/test_recorded_arms.py"],
     "evidence": ["tests/evidence/test_recorded_statements.py"],
+    "service/log": ["tests/service/test_recorded_log.py"],
 }
 # What tests import besides the package itself. It is imported once for all mutants.
 LARGE = (
