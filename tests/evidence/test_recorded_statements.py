@@ -78,6 +78,10 @@ def doses():
     )
 
 
+def one_number():
+    return gb.VectorModel("0.9 * exp(-slope * arm)", [1.0, 2.0, 3.0], {"slope": (0.1, 2.0)})
+
+
 def three_numbers():
     return gb.VectorModel(
         "top * expit(level - slope*arm)",
@@ -120,6 +124,8 @@ VECTOR_LOGS = {
     "turning-400": lambda: valued_log(turning(), [0.4, 0.6], 400, 24),
     "turning-beta": lambda: valued_log(turning(), [0.9, 0.3], 90, 25, rewards=beta_rewards),
     "doses-120": lambda: valued_log(doses(), [-1.5, 1.0], 120, 26),
+    "one-number-300": lambda: valued_log(one_number(), [0.8], 300, 29),
+    "one-number-5": lambda: valued_log(one_number(), [0.8], 5, 30),
     "three-numbers-40": lambda: valued_log(three_numbers(), [1.0, 1.0, 0.8], 40, 27),
 }
 

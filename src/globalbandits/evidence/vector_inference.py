@@ -241,7 +241,7 @@ class VectorInference:
             cells = cells.chosen(cells.most >= threshold)
             inside = cells.least >= threshold
             edge = cells.chosen(~inside)
-            if len(edge.low) << self._d > _MAX_CELLS[self._d] or len(edge.low) == 0:
+            if len(edge.low) << self._d > _MAX_CELLS[self._d]:
                 break
             halves = self._halved(edge)
             joined = zip(cells.chosen(inside), halves, strict=True)
