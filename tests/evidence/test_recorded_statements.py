@@ -126,6 +126,8 @@ VECTOR_LOGS = {
     "doses-120": lambda: valued_log(doses(), [-1.5, 1.0], 120, 26),
     "one-number-300": lambda: valued_log(one_number(), [0.8], 300, 29),
     "one-number-5": lambda: valued_log(one_number(), [0.8], 5, 30),
+    "three-numbers-wrong": lambda: valued_log(three_numbers(), [1.0, 1.0, 0.8], 900, 31, bias=0.3),
+    "three-numbers-2000": lambda: valued_log(three_numbers(), [1.0, 1.0, 0.8], 2_000, 32),
     "three-numbers-40": lambda: valued_log(three_numbers(), [1.0, 1.0, 0.8], 40, 27),
 }
 

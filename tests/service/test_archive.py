@@ -96,6 +96,14 @@ def test_a_report_has_twenty_lines_about_decisions_at_most(store):
     ]
 
 
+def test_a_decision_that_follows_another_shows_its_arm(store):
+    later = [row for row in store.decisions(1) if row.follows is not None][-1]
+    sql(store, "UPDATE decisions SET shown = (shown + 1) % 5 WHERE id = ?", later.id)
+    found = report_of(store)
+    assert (found.differ, found.agree) == (1, 40)
+    assert f"recomputed arm {later.chosen}, shown {later.shown}" in found.wrong[0]
+
+
 def test_decisions_of_other_versions_of_the_library_are_foreign(store):
     sql(store, "UPDATE decisions SET chosen = (chosen + 1) % 5 WHERE request_id = 'all'")
     sql(store, "UPDATE writers SET library = '0.1'")

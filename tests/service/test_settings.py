@@ -173,6 +173,11 @@ def test_arms_are_found_by_value():
     assert withdrawn_arms(model, [1.0]) == {1}
     assert allowed_arms(model, None) is None
     assert allowed_arms(model, [0.5, 1]) == [0, 1]
+    mixed = gb.RewardModel.from_functions([lambda t: t, lambda t: 1 - t], arms=["up", 3.0])
+    for labelled, values in ((LABELS, "['up', 'down']"), (mixed, "['up', 3.0]")):
+        with pytest.raises(ServiceError) as caught:
+            allowed_arms(labelled, [0, 1])
+        assert str(caught.value) == f"limits need arms that are numbers, got {values}"
     assert (arm_index(LABELS, "up"), withdrawn_arms(LABELS, ["up"])) == (0, {0})
 
 
