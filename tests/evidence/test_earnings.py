@@ -5,6 +5,7 @@ import os
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 import globalbandits as gb
 from globalbandits.evidence import statements
@@ -242,3 +243,150 @@ def test_where_means_move_the_baseline_must_have_played(shop):
         result.earnings(1)
     with pytest.raises(gb.SimulationError, match="baseline must be one of WAGP"):
         result.earnings("UCB1")
+
+
+def naive_radius(stats, scales, alpha):
+    """The distance at which the mean capital of all bets reaches 1 / alpha."""
+    terms = []
+    for bet in [2.0**-k for k in range(1, 12)]:
+        psi = -math.log(1.0 - bet) - bet
+        for center in (0.0, 0.25, 0.5, 1.0):
+            spread = sum(
+                scale**2 * (q - 2 * center * s + n * center**2)
+                for scale, n, s, q in zip(
+                    scales, stats.counts, stats.sums, stats.squares, strict=True
+                )
+            )
+            terms.append((bet, -psi * spread))
+
+    def excess(distance):
+        logs = [bet * distance + shift for bet, shift in terms]
+        return np.logaddexp.reduce(logs) - math.log(len(logs)) + math.log(alpha)
+
+    return brentq(excess, 0.0, 1e6, xtol=1e-9)
+
+
+def naive_linear_bounds(stats, floors, slopes, baselines, alpha):
+    """The sum over the plays of other arms, and the sums of the baselines, each with its radius."""
+    arms = range(len(floors))
+    others = [arm for arm in arms if baselines[arm] != arm]
+    own = [arm for arm in arms if baselines[arm] == arm]
+    unit = max((slopes[arm] for arm in others), default=0.0)
+    low = high = sum(
+        floors[arm] * stats.counts[arm] + slopes[arm] * stats.sums[arm] for arm in others
+    )
+    if unit > 0.0:
+        scales = [slopes[arm] / unit if arm in others else 0.0 for arm in arms]
+        radius = unit * naive_radius(stats, scales, alpha / 4)
+        low = max(low - radius, sum(floors[arm] * stats.counts[arm] for arm in others))
+        tops = sum((floors[arm] + slopes[arm]) * stats.counts[arm] for arm in others)
+        high = min(high + radius, tops)
+    for base in own:
+        plays = sum(stats.counts[arm] for arm in others if baselines[arm] == base)
+        if plays:
+            n, total = stats.counts[base], stats.sums[base]
+            scales = [float(arm == base) for arm in arms]
+            radius = naive_radius(stats, scales, alpha / 4 / len(own))
+            ends = max(total - radius, 0.0) / n, min(total + radius, n) / n
+            low -= plays * (floors[base] + slopes[base] * ends[1])
+            high -= plays * (floors[base] + slopes[base] * ends[0])
+    return low, high
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_bounds_of_sums_are_those_by_hand(seed):
+    rng = np.random.default_rng(seed)
+    stats = no_statistics(6)
+    n = int(rng.choice([4, 60, 900]))
+    weights = rng.dirichlet(np.full(6, 0.5))
+    arms = np.concatenate([[0, 3], rng.choice(6, n, p=weights)])
+    count_many(stats, arms, rng.random(n + 2) ** rng.integers(1, 4))
+    floors, slopes = rng.normal(size=6), rng.random(6) * rng.integers(0, 2, 6)
+    for baselines in ([0, 0, 0, 3, 3, 3], [3] * 6, [0, 0, 0, 3, 3, 0]):
+        found = statements._linear_bounds(stats, floors, slopes, np.array(baselines), 0.1)
+        expected = naive_linear_bounds(stats, floors, slopes, baselines, 0.1)
+        assert found == pytest.approx(expected, abs=1e-6)
+
+
+def test_worth_that_bends_has_the_extremes_of_its_intervals():
+    model = gb.RewardModel(
+        "theta * arm - 1",
+        [0.5, 1.0, 1.5],
+        domain=(0.0, 1.0),
+        reward_range=(-1.0, 1.0),
+        value="-(mean - 0.25)**2 * arm",
+    )
+    stats = no_statistics(3)
+    arms = np.array([0] * 9 + [1] * 4 + [2])
+    count_many(stats, arms, np.array([0.25, 0.5, 1.0] * 3 + [0.5, 0.75, 0.0, 1.0] + [0.5]))
+    bounds = np.array([[-0.5, 0.75], [-0.25, 0.125], [-1.0, 1.0]])
+    found = statements.earned_without_model(model, stats, bounds, np.zeros(3, int), "half", 0.9)
+    worth = [
+        np.array([model.worth_of(k, m) for m in np.linspace(*bounds[k], 257)]) for k in (0, 1, 2)
+    ]
+    means = 2.0 * stats.sums / stats.counts - 1.0
+    at_means = [float(model.worth_of(arm, means[arm])) for arm in (0, 1, 2)]
+    assert found.amount == pytest.approx(
+        4 * (at_means[1] - at_means[0]) + (at_means[2] - at_means[0])
+    )
+    lows, highs = [each.min() for each in worth], [each.max() for each in worth]
+    assert found.low == pytest.approx(4 * lows[1] + lows[2] - 5 * highs[0])
+    assert found.high == pytest.approx(4 * highs[1] + highs[2] - 5 * lows[0])
+    variances = [np.var([0.25, 0.5, 1.0] * 3, ddof=1), np.var([0.5, 0.75, 0.0, 1.0], ddof=1), 0.25]
+    errors = [
+        (np.ptp(worth[arm]) / np.ptp(bounds[arm]) * 2.0) ** 2 * variances[arm] / stats.counts[arm]
+        for arm in (0, 1, 2)
+    ]
+    assert found.se == pytest.approx(math.sqrt(16 * errors[1] + errors[2] + 25 * errors[0]))
+    assert (found.n_observations, found.n_baseline) == (14, 9)
+    assert (found.baseline, found.confidence) == ("half", 0.9)
+
+
+def test_earnings_in_contexts_need_the_baseline_of_each_context_that_was_played():
+    model = gb.RewardModel(
+        "exp(-theta * arm * (1 + context))",
+        [1.0, 2.0, 3.0],
+        contexts={"weekday": 0.0, "holiday": 1.0},
+        value="arm * mean",
+    )
+    learner = gb.Learner(gb.Uniform(), model, seed=0, compiled=False)
+    assert learner.earnings(1).model_free is None
+    learner.update([0, 1, 1, 2], [1.0, 0.0, 1.0, 1.0], context="weekday")
+    found = learner.earnings(1)
+    # One of two sales at the price 2; a sale at 1, and one at 3.
+    assert found.model_free.amount == pytest.approx((1.0 - 1.0) + (3.0 - 1.0))
+    assert found.model_free.baseline == found.baseline == 2.0
+    assert found.model_free.n_baseline == 2
+    assert found.n_observations == found.model_free.n_observations == 4
+    learner.update(0, 1.0, context="holiday")
+    assert learner.earnings(1).model_free is None
+    learner.update(1, 1.0, context="holiday")
+    found = learner.earnings(1)
+    assert found.model_free.amount == pytest.approx((1.0 - 1.0) + (3.0 - 1.0) + (1.0 - 2.0))
+    assert found.model_free.n_baseline == 3
+    # By the curves every play is compared with the baseline in its own context.
+    theta = learner.evidence_against_model().theta
+    worth = np.exp(-theta * np.array([[1, 2, 3], [2, 4, 6]])) * [1, 2, 3]
+    plays = np.array([[1, 2, 1], [1, 1, 0]])
+    assert found.amount == pytest.approx((plays * (worth - worth[:, [1]])).sum())
+
+
+@pytest.mark.parametrize(
+    ("function", "span", "expected"),
+    [
+        (lambda x: x, (0.0, 1.0), (0.0, 1.0)),
+        (lambda x: -3.0 * x, (-2.0, 5.0), (-15.0, 6.0)),
+        (lambda x: np.cos(x), (-1.0, 9.0), (-1.0, 1.0)),
+        (lambda x: 0.0 * x + 4.0, (7.0, 7.0), (4.0, 4.0)),
+        (lambda x: np.abs(x - 1.23456789), (1.0, 2.0), (0.0, 2.0 - 1.23456789)),
+    ],
+)
+def test_extremes_are_exact(function, span, expected):
+    assert extremes(function, span) == pytest.approx(expected, abs=1e-12)
+    assert np.isnan(extremes(function, (math.nan, math.nan))).all()
+
+
+def test_bounds_of_worth_over_a_span_are_those_of_every_arm(shop):
+    found = statements.worth_bounds(shop, (0.1, 0.3))
+    ends = np.stack([shop.worth(0.1), shop.worth(0.3)])
+    np.testing.assert_allclose(found, np.stack([ends.min(axis=0), ends.max(axis=0)], axis=1))

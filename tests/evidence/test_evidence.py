@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 import globalbandits as gb
 from globalbandits.evidence import Evidence, evidence_from_log
+from globalbandits.evidence.evidence import is_time_of_peak
+from globalbandits.evidence.inference import Inference
 from globalbandits.model import RewardModel
 from globalbandits.statistics import count, no_statistics
 from tests.evidence.models import TRUTH, log_of, model_of
@@ -383,3 +385,113 @@ def test_evidence_is_drawn_over_its_history():
 def test_nothing_can_be_drawn_of_nothing():
     with pytest.raises(gb.EvidenceError, match="evidence must have observations to draw, got 0"):
         Evidence(model_of("emax")).plot_evidence()
+
+
+@pytest.mark.parametrize("bits", [3, 5])
+@pytest.mark.parametrize("every", [1, 100])
+def test_the_times_of_the_e_value_have_few_significant_bits(bits, every):
+    copies = {m << shift for m in range(1, 1 << bits) for shift in range(12)}
+    for number in range(1, 3_000):
+        assert is_time_of_peak(number * every, every, bits) == (number in copies)
+        if every > 1:
+            assert not is_time_of_peak(number * every + 1, every, bits)
+    assert is_time_of_peak(17 * every, every)
+    assert not is_time_of_peak(33 * every, every)
+
+
+def test_a_region_of_one_number_is_its_interval_as_a_share_of_the_domain():
+    model, arms, rewards = log_of("logistic_dose", 400, seed=1)
+    evidence = evidence_from_log(model, arms, rewards)
+    region, interval = evidence.region(0.9), evidence.interval(0.9)
+    assert region.share == pytest.approx((interval.high - interval.low) / 5.0)
+    assert (region.confidence, region.n_observations) == (0.9, 400)
+    assert (interval.low in region, interval.high + 1e-6 in region) == (True, False)
+
+
+def test_a_region_without_a_theta_has_no_share(monkeypatch):
+    monkeypatch.setattr("globalbandits.evidence.inference.find_hull", lambda *_: None)
+    region = Evidence(model_of("emax")).region()
+    assert (region.share, region.is_empty) == (0.0, True)
+
+
+def test_the_end_of_the_domain_is_named_from_thirty_rewards_on():
+    model = model_of("pricing")
+    for n, end in ((29, ""), (30, "lower")):
+        found = evidence_from_log(model, [3] * n, [1.0] * n).against_model()
+        assert (found.theta, found.end) == (0.0, end)
+    found = evidence_from_log(model, [3, 11] * 20, [0.0] * 40).against_model()
+    assert (found.theta, found.end) == (1.0, "upper")
+    assert evidence_from_log(*log_of("pricing", 300, seed=1)).against_model().end == ""
+
+
+def test_arms_seen_are_counted():
+    model = model_of("pricing")
+    found = evidence_from_log(model, [3, 3, 7, 1], [0.5] * 4).against_model()
+    assert (found.n_arms_seen, found.n_observations) == (3, 4)
+
+
+@pytest.mark.parametrize("size", [-1e-300, 0.5, math.inf])
+def test_errors_of_curves_lie_below_a_half(size):
+    with pytest.raises(gb.EvidenceError, match="errors must"):
+        Evidence(model_of("emax")).contenders(errors=size)
+    assert Evidence(model_of("emax")).contenders(errors=0.4999).errors == 0.4999
+
+
+def test_errors_of_curves_need_one_number_and_no_contexts():
+    shop = gb.demand.exponential([2.0, 3.0], level=(0.02, 0.2))
+    with pytest.raises(gb.EvidenceError) as caught:
+        Evidence(shop).contenders(errors=0.1)
+    assert str(caught.value) == "errors must be 0 for a VectorModel, got 0.1"
+    model = model_of("emax")
+    with pytest.raises(gb.EvidenceError) as caught:
+        Evidence(model).contenders(errors=0.1, ranked=model)
+    assert str(caught.value) == "errors must be 0 with contexts, got 0.1"
+
+
+def test_observed_worth_is_that_of_the_mean_reward():
+    model = RewardModel(
+        lambda theta, p: p * theta - 1,
+        [1.0, 2.0, 3.0],
+        reward_range=(-1.0, 3.0),
+        value=lambda mean, arm: arm * mean**2,
+    )
+    evidence = evidence_from_log(model, [0, 0, 2], [1.0, 2.0, -1.0])
+    np.testing.assert_allclose(evidence.observed_worth(), [1.5**2, np.nan, 3.0])
+    found = evidence.observed_bounds(0.9)
+    means = evidence._inference().bounds(0.9)
+    for arm in range(3):
+        worth = (arm + 1) * np.linspace(*means[arm], 65) ** 2
+        assert found[arm].tolist() == pytest.approx([worth.min(), worth.max()])
+    # Nothing is known of an arm without rewards; zero is among 65 points of its range, nearly.
+    assert found[1] == pytest.approx([0.0, 18.0], abs=1e-12)
+
+
+def test_logs_are_marked_at_times_that_grow_by_a_constant_factor():
+    model, arms, rewards = log_of("pricing", 1_000, seed=14)
+    times, histograms = evidence_from_log(model, arms, rewards).history()
+    marks = {round(1_000 ** (step / 39)) for step in range(40)}
+    assert times.tolist() == sorted(marks | {100, 200, 400, 800, 900})
+    assert np.array_equal(histograms.sum(axis=(1, 2)), times)
+
+
+def test_a_reward_with_the_number_of_a_copy_is_taken_out_of_the_largest_e_value():
+    """The copy of this moment counts as well: it is the only one that refutes the model."""
+    model = model_of("illustration")
+    arms, rewards = np.tile([0, 1, 2], 100), np.tile([0.9, 0.75, 0.0], 100)
+    evidence = evidence_from_log(model, arms, rewards)
+    peak = evidence.state()["peak"]
+    evidence.forget(1, 0.75, number=299)
+    later = evidence.state()["peak"]
+    expected = Inference(model, evidence.counts).rough_against(math.log(2.0), math.inf).certified
+    assert later == pytest.approx(expected)
+    assert 0.5 * peak < later < peak
+
+
+def test_merged_evidence_keeps_half_of_the_largest_e_value():
+    model = model_of("illustration")
+    wrong = evidence_from_log(model, np.tile([0, 1, 2], 100), np.tile([0.9, 0.75, 0.0], 100))
+    peak = wrong.state()["peak"]
+    other = Evidence(model)
+    assert other.merge(wrong).state()["peak"] == pytest.approx(peak - math.log(2.0))
+    assert "peak" not in Evidence(model).merge(Evidence(model)).state()
+    assert wrong.copy().state() == wrong.state()

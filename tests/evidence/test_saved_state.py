@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 
 import globalbandits as gb
 from globalbandits.evidence import Evidence, evidence_from_log
+from globalbandits.evidence import evidence as saved_evidence
 from globalbandits.evidence.drift_test import (
     kept,
     no_snapshots,
     record,
     times_kept,
 )
+from globalbandits.model import RewardModel
 from globalbandits.statistics import no_statistics
 from tests.evidence.models import log_of, model_of
 from tests.soak import length
@@ -242,3 +244,126 @@ def test_no_change_is_taken_unnoticed(state, n_changes):
         assert found == expected
     # Some changes are none: items swapped with themselves, sums changed in the last digits.
     assert 0 < n_taken < 0.4 * n_tried
+
+
+GRAIN = 2.0**-26
+
+
+@pytest.mark.parametrize(
+    ("row", "n_rewards"),
+    [
+        ([1.0 - GRAIN, GRAIN], 1),
+        ([1.0 - GRAIN / 2, GRAIN / 2], 0),
+        ([1.0, GRAIN], 0),
+        ([0.0, 0.0], 0),
+        ([0.0, 1.0], 1),
+        ([-0.0, 3.0], 3),
+        ([2.0, -1.0], 0),
+        ([2.0**27 - 0.25, 0.25], 2**27),
+        ([2.0**27 - 0.25, 0.5], 0),
+        # Beyond 2**27 rewards sums are rounded, by up to a grain per reward.
+        ([2.0**27 + 2.0, 0.75], 2**27 + 3),
+        ([2.0**27, 3.0], 2**27 + 3),
+        ([2.0**28 - 4.0, 0.0], 2**28 - 4),
+        ([2.0**30, 16.5], 2**30 + 16),
+        ([2.0**53 - 2.0, 0.0], 2**53 - 2),
+        ([2.0**53, 0.0], 0),
+        ([0.0, 2.0**53], 0),
+        ([math.inf, 0.0], 0),
+        ([math.nan, 1.0], 0),
+    ],
+)
+def test_rewards_in_a_row_of_soft_counts_are_counted(row, n_rewards):
+    with np.errstate(invalid="ignore"):
+        assert saved_evidence._count_rewards(np.array([row])).tolist() == [n_rewards]
+
+
+def test_histogram_and_statistics_agree_up_to_rounding():
+    # Three rewards of 0.3, 0.3 and 0.9 with two bins: knots at 0, 1/2 and 1.
+    counts = np.array([[0.0, 0.0, 0.0], [0.8, 1.4, 0.8]])
+    totals, grain = np.array([0, 3]), (1e-9 + GRAIN / 2.0) * 4.0
+    most = 1.4 * 0.25 + 0.8
+
+    def check(n=3, total=1.5, square=0.99):
+        stats = no_statistics(2)
+        stats.counts[1], stats.sums[1], stats.squares[1] = n, total, square
+        saved_evidence.check_agreement(stats, counts, totals)
+
+    # Squares of the rewards are at most those of the knots, and less by at most a quarter of the
+    # squared width of a bin each.
+    least = most - 3 * 0.25 * 0.25
+    check()
+    check(total=1.5 - 0.999 * grain)
+    check(total=1.5 + 0.999 * grain)
+    check(square=most + 0.999 * grain)
+    check(square=least - 0.999 * grain)
+    for wrong in (
+        {"n": 2},
+        {"total": 1.5 - 1.001 * grain},
+        {"total": 1.5 + 1.001 * grain},
+        {"square": most + 1.001 * grain},
+        {"square": least - 1.001 * grain},
+    ):
+        with pytest.raises(gb.StateError) as caught:
+            check(**wrong)
+        assert str(caught.value) == (
+            "evidence must agree with the statistics, got 3 rewards of arm 1 with sum 1.5 "
+            f"for {wrong.get('n', 3)} with sum {wrong.get('total', 1.5):.9g}"
+        )
+
+
+def test_the_largest_e_value_of_a_state_is_above_the_smallest_that_is_kept():
+    assert saved_evidence.decode_peak({}) == -math.inf
+    least = math.log(2.0)
+    just = math.nextafter(least, 1.0)
+    assert saved_evidence.decode_peak({"peak": just}) == just
+    for wrong in (least, 0.0, -3.0):
+        with pytest.raises(gb.StateError, match=r"peak must be a number above 0\.69, got"):
+            saved_evidence.decode_peak({"peak": wrong})
+    with pytest.raises(gb.StateError, match="peak must"):
+        saved_evidence.decode_peak({"peak": math.inf})
+    assert saved_evidence.without_peak({"peak": 1.0, "bins": 8}) == {"bins": 8}
+    assert saved_evidence.without_peak(7) == 7
+
+
+def test_states_at_the_ends_of_their_ranges_are_read():
+    model = model_of("emax")
+    for bins, every, n in ((1, 1, 5), (1_024, 10**9, 3), (8, 2, 0), (8, 2, 2)):
+        evidence = Evidence(model, bins=bins, every=every)
+        evidence.add_many(np.arange(n) % 4, np.linspace(0.0, 1.0, n))
+        state = json.loads(json.dumps(evidence.state()))
+        again = Evidence.restore(model, state)
+        assert again.state() == state
+        assert facts(again) == facts(evidence)
+    assert state["forgotten"] == 0
+    # All rewards are forgotten, with and without their numbers.
+    for number in (2, None):
+        evidence = Evidence(model, every=2)
+        evidence.add_many(np.array([0, 3]), np.array([0.5, 0.25]))
+        evidence.forget(3, 0.25, number)
+        evidence.forget(0, 0.5, None if number is None else 1)
+        state = evidence.state()
+        assert (state["forgotten"], state["since"]) == (2, 0 if number else 2)
+        assert facts(Evidence.restore(model, state)) == facts(evidence)
+
+
+def test_a_state_that_moves_to_other_arms_is_read_with_its_own_statistics():
+    model, arms, rewards = log_of("emax", 250, 3)
+    evidence = evidence_from_log(model, arms, rewards)
+    state = evidence.state() | {"statistics": None, "model": None, "peak": 2.5}
+    more = no_statistics(5)
+    rows = [1, None, 0, 3, 2]
+    for new, old in enumerate(rows):
+        if old is not None:
+            for part in ("counts", "sums", "squares"):
+                getattr(more, part)[new] = getattr(evidence._stats, part)[old]
+    more.total[0] = 250
+    doses = [0.7, 0.9, 0.3, 1.8, 1.2]
+    larger = RewardModel(
+        lambda theta, d: 0.8 * d / (d + theta) + 0.25 - 0.25 * d, doses, (0.1, 2.5)
+    )
+    found = Evidence.take_over(larger, state, evidence._stats, rows, more)
+    assert found._tally.clock == 250
+    assert np.array_equal(found.counts[[0, 2, 3, 4]], evidence.counts[[1, 0, 3, 2]])
+    assert not found.counts[1].any()
+    assert found.state()["peak"] == 2.5

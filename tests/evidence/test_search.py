@@ -183,3 +183,178 @@ def test_if_no_theta_is_left_every_arm_is_ruled_out():
     model = model_of("pricing")
     nowhere, edges = Valleys((0.5, 20.0, 1.0)), np.linspace(0, 1, 9)
     assert model_p_values(model, nowhere, edges, np.full(8, 19.0)).tolist() == [1e-6] * 12
+
+
+class Noted:
+    """A process that notes the cells it is asked for."""
+
+    def __init__(self, process):
+        self._process, self.cells = process, []
+
+    def at(self, thetas):
+        return self._process.at(thetas)
+
+    def survey(self, lows, highs, floor):
+        self.cells.append((lows.tolist(), highs.tolist()))
+        return self._process.survey(lows, highs, floor)
+
+
+class Steps:
+    """Values and bounds that are constant in cells of a fixed grid, or given for a middle."""
+
+    def __init__(self, values, bounds):
+        self._values, self._bounds = values, bounds
+
+    def at(self, thetas):
+        return np.array([self._values(theta) for theta in thetas])
+
+    def survey(self, lows, highs, floor):
+        middles = 0.5 * (lows + highs)
+        cells = zip(lows, highs, strict=True)
+        return self.at(middles), np.array([self._bounds(low, high) for low, high in cells])
+
+
+def test_the_search_ends_at_a_value_that_is_small_enough():
+    """The middle has exactly the value; a larger one would be cut again."""
+    for value, n_surveys in ((2.0, 1), (2.0 + 1e-12, 2)):
+        process = Noted(Steps(lambda x, v=value: v if x == 0.5 else 9.0, lambda low, high: 0.0))
+        edges = np.array([0.0, 1.0])
+        if n_surveys == 1:
+            found = find_infimum(process, edges, least=2.0)
+            assert (found.certified, found.value, found.theta) == (2.0, 2.0, 0.5)
+            assert len(process.cells) == 1
+        else:
+            find_infimum(process, edges, least=2.0)
+            assert len(process.cells) > 1
+    # An end that is small enough ends the search before its first survey.
+    process = Noted(Steps(lambda x: 1.0 + x, lambda low, high: 0.0))
+    assert find_infimum(process, np.array([0.0, 1.0]), least=1.0) == (1.0, 1.0, 0.0)
+    assert process.cells == []
+
+
+@pytest.mark.parametrize(
+    ("bound", "options", "n_cells"),
+    [
+        # The value is 3: a bound of 3 - 0.25 is close enough, and one below is not.
+        (2.75, {"tolerance": 0.25}, [1]),
+        (2.75 - 1e-12, {"tolerance": 0.25}, [1, 4]),
+        # A bound that is large enough is not improved.
+        (1.5, {"tolerance": 0.25, "enough": 1.5}, [1]),
+        (1.5 - 1e-12, {"tolerance": 0.25, "enough": 1.5}, [1, 4]),
+    ],
+)
+def test_bounds_are_improved_until_they_are_close(bound, options, n_cells):
+    process = Noted(Steps(lambda x: 3.0, lambda low, high: bound if high - low == 1 else 3.0))
+    found = find_infimum(process, np.array([0.0, 1.0]), **options)
+    assert [len(lows) for lows, _ in process.cells] == n_cells
+    assert found.certified == (bound if n_cells == [1] else 3.0)
+    assert found.value == 3.0
+    if n_cells != [1]:
+        assert process.cells[1] == ([0.0, 0.25, 0.5, 0.75], [0.25, 0.5, 0.75, 1.0])
+
+
+@pytest.mark.parametrize(("value", "slack"), [(3.0, 0.5), (10.0, 0.5), (40.0, 2.0)])
+def test_large_values_are_found_less_exactly(value, slack):
+    for bound, n_surveys in ((value - slack, 1), (value - slack - 1e-9, 2)):
+        process = Noted(
+            Steps(lambda x: value, lambda low, high, b=bound: b if high - low == 1 else value)
+        )
+        find_infimum(process, np.array([0.0, 1.0]), tolerance=0.5)
+        assert len(process.cells) == n_surveys
+
+
+def test_cells_are_cut_down_to_the_smallest_width():
+    process = Noted(Steps(lambda x: 3.0, lambda low, high: 0.0 if low == 0.0 else 3.0))
+    found = find_infimum(process, np.array([0.0, 1.0]))
+    widths = [highs[0] - lows[0] for lows, highs in process.cells]
+    assert widths == [0.25**k for k in range(19)]  # the last one is 2**-36
+    assert (found.certified, found.value) == (0.0, 3.0)
+    process = Noted(Steps(lambda x: 3.0, lambda low, high: 0.0 if low == 2.0 else 3.0))
+    find_infimum(process, np.array([2.0, 6.0]))
+    assert process.cells[-1][1][0] - 2.0 == 4.0 * 2.0**-36
+
+
+def test_sets_share_a_survey_and_end_one_by_one(monkeypatch):
+    """Three sets: one ends at once, one after its middle, and one after a cut."""
+    values = {0.0: 0.5, 1.0: 5.0, 2.0: 9.0, 3.0: 9.0, 1.5: 0.75}
+    process = Noted(
+        Steps(
+            lambda x: values.get(float(x), 8.0),
+            lambda low, high: 0.25 if high - low == 1.0 else 7.999,
+        )
+    )
+    found = find_infima(
+        process, np.array([0.0, 1.0, 2.0]), np.array([1.0, 2.0, 3.0]), np.arange(3), least=0.75
+    )
+    assert found.certified.tolist() == [0.5, 0.75, 7.999]
+    assert found.values.tolist() == [0.5, 0.75, 8.0]
+    assert found.thetas.tolist() == [0.0, 1.5, 2.5]
+    assert [lows for lows, _ in process.cells] == [[1.0, 2.0], [2.0, 2.25, 2.5, 2.75]]
+    # With exactly as many open cells as are allowed the search goes on.
+    for most, n_surveys in ((2, 2), (1, 1)):
+        monkeypatch.setattr("globalbandits.evidence.search._MAX_OPEN_CELLS", most)
+        process.cells.clear()
+        find_infima(
+            process, np.array([0.0, 1.0, 2.0]), np.array([1.0, 2.0, 3.0]), np.arange(3), least=0.75
+        )
+        assert len(process.cells) == n_surveys
+
+
+def hull_of(values, bounds, threshold=3.0, edges=(0.0, 1.0, 2.0, 3.0, 4.0), survey=None):
+    process = Noted(Steps(values, bounds))
+    return find_hull(process, threshold, np.array(edges), survey), process.cells
+
+
+def test_a_value_of_exactly_the_threshold_is_outside():
+    # Bounds are below everywhere, so the hull is what cannot be excluded.
+    hull, _ = hull_of(lambda x: 3.0, lambda low, high: 3.0)
+    assert hull is None
+    hull, cells = hull_of(lambda x: 2.0 if 1.0 < x < 2.0 else 3.0, lambda low, high: 3.0)
+    assert hull == (1.5, 1.5, 0.0)
+    assert len(cells) == 1
+    hull, _ = hull_of(lambda x: 2.0 if x == 4.0 else 3.0, lambda low, high: 3.0)
+    assert hull == (4.0, 4.0, 0.0)
+    hull, _ = hull_of(lambda x: 2.0 if x in (0.0, 2.5) else 3.0, lambda low, high: 3.0)
+    assert hull == (0.0, 2.5, 0.0)
+
+
+def test_only_cells_beyond_the_known_points_are_cut():
+    # Known points are 0.5 and 3.5; their own cells have bounds below the threshold.
+    hull, cells = hull_of(
+        lambda x: 2.0 if 0.5 <= x <= 3.5 else 4.0,
+        lambda low, high: 2.0 if high > 0.5 and low < 3.5 else 4.0,
+    )
+    assert cells[1][0] == [0.0, 3.0, 0.25, 3.25, 0.5, 3.5, 0.75, 3.75]
+    assert hull.low <= 0.5 <= 3.5 <= hull.high
+    assert hull.slack == max(0.5 - hull.low, hull.high - 3.5) <= 4.0 / 256.0
+    # The cells between are dropped after the first survey.
+    assert all(
+        high <= 1.0 or low >= 3.0
+        for lows, highs in cells[1:]
+        for low, high in zip(lows, highs, strict=True)
+    )
+
+
+@pytest.mark.parametrize(("end", "n_surveys"), [(1.0 + 2.0**-9, 6), (1.25, 5), (1.0 + 2.0**-20, 6)])
+def test_an_end_is_cut_until_it_is_known_to_a_share_of_the_width(end, n_surveys):
+    """Cells of 2, 1/2, 1/8, ...; the end is known to 1/256 of the width of the hull."""
+    hull, cells = hull_of(
+        lambda x: 2.0 if x < end else 4.0,
+        lambda low, high: 2.0 if low < end else 4.0,
+        edges=(0.0, 2.0),
+    )
+    assert hull.low == 0.0
+    assert end <= hull.high <= end + hull.slack
+    assert hull.slack <= hull.high / 256.0
+    widths = [highs[0] - lows[0] for lows, highs in cells]
+    assert widths == [2.0 * 0.25**k for k in range(n_surveys)]
+
+
+def test_a_hull_uses_the_survey_that_it_is_given():
+    def refuse(low, high):
+        raise AssertionError
+
+    survey = np.array([2.0, 4.0, 4.0, 4.0]), np.array([4.0, 4.0, 4.0, 4.0])
+    hull, cells = hull_of(lambda x: 4.0, refuse, survey=survey)
+    assert hull == (0.5, 0.5, 0.0)
+    assert cells == []

@@ -11,7 +11,7 @@ from scipy.special import betaln
 import globalbandits as gb
 from benchmarks import coverage
 from globalbandits.errors import EvidenceError
-from globalbandits.evidence import Evidence
+from globalbandits.evidence import Evidence, vector_inference
 from globalbandits.evidence.vector_inference import VectorInference, log_gamma
 from globalbandits.model.catalogue import demand
 from globalbandits.model.objectives import Benefit
@@ -348,3 +348,56 @@ def test_very_many_arms_have_fewer_bets_near_the_family():
     found = inference(model, counts, sums)
     expected = bets_by_hand(model, counts, sums, length(17, 10)) - found.log_likelihood(theta)
     assert found.log_e_at(theta) == pytest.approx(expected, abs=1e-9)
+
+
+SEARCHES = {
+    "top": lambda found: found.top,
+    "log_marginal": lambda found: found.log_marginal,
+    "cover": lambda found: found.cover(0.95),
+    "p_values": lambda found: found.p_values(),
+}
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_searches_halve_as_many_cells_as_are_allowed(name, monkeypatch):
+    """Exactly the allowed number of cells is halved; with one less the search ends before."""
+    model = shop()
+    _, counts, sums = played(model, 1_000, seed=2)
+    sizes, halved = [], VectorInference._halved
+
+    def note(self, cells):
+        sizes.append(4 * len(cells.low))
+        return halved(self, cells)
+
+    def halvings(most):
+        found = inference(model, counts, sums)
+        monkeypatch.setattr(vector_inference, "_MAX_CELLS", {2: 60_000})
+        if name != "log_marginal":
+            assert found.log_marginal < 0.0
+        monkeypatch.setattr(vector_inference, "_MAX_CELLS", {2: most})
+        sizes.clear()
+        SEARCHES[name](found)
+        return list(sizes)
+
+    monkeypatch.setattr(VectorInference, "_halved", note)
+    all_sizes = halvings(60_000)
+    largest = max(all_sizes)
+    at = all_sizes.index(largest)
+    assert at > 0
+    assert halvings(largest) == all_sizes
+    assert halvings(largest - 1) == all_sizes[:at]
+
+
+def test_a_search_with_few_cells_gives_wider_statements(monkeypatch):
+    model = shop()
+    _, counts, sums = played(model, 1_000, seed=2)
+    full = inference(model, counts, sums)
+    wide, narrow = {}, {name: search(full) for name, search in SEARCHES.items()}
+    few = inference(model, counts, sums)
+    for name, search in SEARCHES.items():
+        monkeypatch.setattr(vector_inference, "_MAX_CELLS", {2: 30})
+        wide[name] = search(few)
+    assert wide["top"][0] > narrow["top"][0]
+    assert wide["log_marginal"] < narrow["log_marginal"]
+    assert wide["cover"].share > narrow["cover"].share
+    assert (wide["p_values"] >= narrow["p_values"]).all()

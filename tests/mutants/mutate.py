@@ -47,6 +47,8 @@ ROOMS = {
 QUICK = {
     "model": ["tests/model/test_recorded_models.py", "tests/model/test_recorded_steps.py"],
     "policies": ["tests/policies/test_recorded_arms.py"],
+    "evidence": ["tests/evidence/test_recorded_statements.py"],
+    "service/log": ["tests/service/test_recorded_log.py"],
 }
 # What tests import besides the package itself. It is imported once for all mutants.
 LARGE = (
@@ -255,6 +257,8 @@ class Copy:
         os.environ["PYTHONPATH"] = os.pathsep.join(places)
         os.environ["GLOBALBANDITS_CACHE_DIR"] = str(self.folder / "compiled")
         options = ["-x", "-q", "-p", "no:cacheprovider", "--timeout", str(TEST_SECONDS)]
+        # The other method leaves a process that waits for ever in the fixtures of a stopped test.
+        options += ["--timeout-method", "thread"]
         return int(pytest.main([*options, *tests]))
 
 

@@ -8,16 +8,19 @@ import pytest
 
 from globalbandits.errors import (
     ConflictError,
+    GlobalBanditsError,
     RewardError,
     ServiceError,
     StoreUnavailable,
     UnknownError,
 )
 from globalbandits.service.log import Log
+from globalbandits.service.log import log as log_module
 from globalbandits.service.log.append import DecisionRequest
 from globalbandits.service.log.archive.retention import prune_online
 from globalbandits.service.log.clock import Clock, as_text
 from globalbandits.service.log.replay import replay
+from globalbandits.service.log.writer import Change
 from globalbandits.service.stores import SQLiteStore
 from tests.service.stores.test_contract import STORES
 from tests.service.worlds import MODEL, SECOND, THOMPSON, WAGP, WINDOW, HandClock, UnavailableStore
@@ -579,3 +582,228 @@ def test_pruning_while_the_log_is_in_use_makes_the_file_smaller(tmp_path):
     log = Log(SQLiteStore(path), compiled=False)
     assert log.bandit("shop").version == 3_010
     log.close()
+
+
+# Bandits in memory, on a store in memory.
+
+
+@pytest.fixture
+def quick():
+    def opened(**options):
+        log = Log(SQLiteStore(":memory:"), clock=HandClock(), compiled=False, **options)
+        logs.append(log)
+        return log
+
+    logs = []
+    yield opened
+    for log in logs:
+        log.close()
+
+
+def settled(log):
+    """Wait until the writer has stored what was submitted."""
+    log.writer.submit(Change(lambda rows: None, lambda written: written)).result()
+
+
+@pytest.mark.parametrize(("limit", "n_left"), [(4, 4), (10, 9), (25, 23)])
+def test_a_tenth_of_the_bandits_that_were_not_used_leaves_memory(quick, limit, n_left):
+    log = quick(max_loaded=limit)
+    for number in range(limit):
+        log.create(f"b{number}", WAGP)
+    settled(log)
+    assert len(log.loaded()) == limit
+    # The first ones are used again, so that the next ones are the oldest.
+    for number in range(2):
+        log.bandit(f"b{number}")
+    log.create("last", WAGP)
+    settled(log)
+    names = {bandit.row.name for bandit in log.loaded()}
+    gone = [f"b{2 + number}" for number in range(limit + 1 - n_left)]
+    assert {f"b{number}" for number in range(limit)} - names == set(gone)
+    assert "last" in names
+    for name in gone:
+        assert not log.is_loaded(name)
+        assert log.bandit(name).row.name == name
+    assert log.is_loaded("b0")
+    assert log.is_loaded("nobody")
+
+
+def test_snapshots_are_written_once_for_each_version(quick):
+    log = quick(snapshot_events=3)
+    log.create("shop", WAGP)
+    log.create("fair", WAGP)
+    assert log.save(log.loaded()) is None
+    assert list(log.save_all()) == []
+    versions = []
+    for number in range(7):
+        log.reward("shop", log.decide("shop", f"{number}").decision.id, 0.5)
+        settled(log)
+        versions.append([found.version for found in log.store.snapshots(1)])
+    assert versions == [[], [], [3], [3], [3], [6, 3], [6, 3]]
+    (future,) = log.save_all()
+    future.result()
+    assert [found.version for found in log.store.snapshots(1)] == [7, 6, 3]
+    assert list(log.save_all()) == []
+    assert log.store.snapshots(2) == []
+    log.submit_reward(log.bandit("fair"), log.decide("fair").decision.id, 0.5).result()
+    log.save_due()
+    settled(log)
+    assert log.store.snapshots(2) == []
+    for _ in range(2):
+        log.submit_reward(log.bandit("fair"), log.decide("fair").decision.id, 0.5).result()
+    log.save_due()
+    settled(log)
+    assert [found.version for found in log.store.snapshots(2)] == [3]
+
+
+def test_snapshots_of_many_bandits_are_written_in_parts(quick):
+    log = quick()
+    for number in range(103):
+        log.create(f"b{number}", WAGP)
+    works = [log.new_decision(bandit, DecisionRequest("r")) for bandit in log.loaded()]
+    rows = [future.result().decision for future in log.writer.submit_all(works)]
+    works = [
+        log.new_reward(bandit, row.id, 0.5) for bandit, row in zip(log.loaded(), rows, strict=True)
+    ]
+    for future in log.writer.submit_all(works):
+        future.result()
+    parts = list(log.save_all())
+    assert len(parts) == 3
+    for part in parts:
+        part.result()
+    assert all(len(log.store.snapshots(id)) == 1 for id in range(1, 104))
+
+
+def test_the_time_of_the_last_event_is_that_of_a_reward(tmp_path):
+    path, clock = tmp_path / "log.db", HandClock()
+    hold = {"policy": "hold", "inner": {"policy": "wagp"}, "every": 2}
+    log = Log(SQLiteStore(path), clock=clock, compiled=False)
+    log.create("shop", WAGP | {"policy": hold})
+    ids = []
+    for number in range(4):
+        clock.pass_seconds(10)
+        ids.append(log.decide("shop", f"{number}").decision.id)
+    assert log.bandit("shop").last_event_at is None
+    log.reward("shop", ids[0], 0.5)
+    at = clock.now()
+    for number in range(4, 13):
+        clock.pass_seconds(10)
+        log.decide("shop", f"{number}")
+    assert log.bandit("shop").last_event_at == at
+    log.close()
+    # The state is that of a snapshot, and the reward is among the last ten events.
+    log = Log(SQLiteStore(path), clock=clock, compiled=False)
+    assert log.bandit("shop").last_event_at == at
+    clock.pass_seconds(10)
+    log.decide("shop", "13")
+    log.close()
+    log = Log(SQLiteStore(path), clock=clock, compiled=False)
+    assert log.bandit("shop").last_event_at is None
+    log.close()
+
+
+def test_open_decisions_without_a_deadline_count_for_thirty_days(quick):
+    log = quick()
+    log.create("shop", WAGP)
+    at = log.decide("shop").decision.at
+    bandit = log.bandit("shop")
+    log.clock.pass_seconds(30 * 86_400 - 0.000001)
+    log.recount_loaded(bandit.row.id)
+    assert (bandit.n_open, bandit.oldest_open) == (1, at)
+    log.clock.pass_seconds(0.000001)
+    log.recount_loaded(bandit.row.id)
+    assert (bandit.n_open, bandit.oldest_open) == (0, None)
+    log.recount_loaded(99)
+    assert log.bandit_of(bandit.row.id) is bandit
+    assert log.bandit_of(99) is None
+
+
+def test_bandits_of_one_kind_are_compiled_once(monkeypatch, quick):
+    compiled = []
+    monkeypatch.setattr(log_module, "_compile", compiled.append)
+    log = quick()
+    log.create("a", WAGP)
+    log.create("b", WAGP | {"model": MODEL | {"arms": [0.1, 0.2, 0.3], "cost": 0.3}})
+    log.create("c", WAGP | {"model": {"family": "demand.linear_power", "arms": [0.5]}})
+    log.create("d", THOMPSON)
+    log.create("e", THOMPSON | {"seed": 3, "mode": "paused"})
+    log.warm()
+    assert [settings.policy["policy"] for settings in compiled] == [
+        "wagp",
+        "wagp",
+        "thompson_sampling",
+    ]
+    log.warm()
+    assert len(compiled) == 3
+    assert log_module._without_numbers({"a": [1, 2], "b": "x", "c": 0.5, "d": (True, None)}) == {
+        "a": [0],
+        "b": "x",
+        "c": 0,
+        "d": [0],
+    }
+
+
+@pytest.mark.parametrize(("id", "valid"), [("x" * 100, True), ("x" * 101, False), ("a\n", False)])
+def test_names_of_imports_have_a_hundred_characters_at_most(quick, id, valid):
+    log = quick()
+    log.create("shop", WAGP)
+    if valid:
+        assert log.import_rewards("shop", id, [(0.4, 1)]) == ("learned", 1, 1)
+        return
+    with pytest.raises(ServiceError, match="import_id must be a text of 1 to 100 printable"):
+        log.import_rewards("shop", id, [(0.4, 1)])
+
+
+def test_imports_in_contexts_and_of_arms_that_are_first(quick):
+    log = quick()
+    segments = {"mean": "expit(context - arm*theta)", "arms": [1, 2], "contexts": {"a": 0, "b": 1}}
+    log.create("shop", WAGP | {"model": segments})
+    past = [(1, 1.0, "a"), (2, 0.0, "b"), (1, 2.0, "b", 3), (1, 0.0, "b")]
+    assert log.import_rewards("shop", "past", past) == ("learned", 4, 4)
+    bandit = log.bandit("shop")
+    assert bandit.learner.pulls.tolist() == [[1, 0], [4, 1]]
+    assert bandit.shown == [1, 0, 2, 1]
+    assert (bandit.n_open, bandit.n_counted) == (0, 4)
+    events = [(row.seq, row.arm, row.value, row.n_rewards) for row in log.store.events(1)]
+    assert events == [(1, 0, 1.0, 1), (2, 1, 0.0, 1), (3, 0, 2.0, 3), (4, 0, 0.0, 1)]
+    for place, row in enumerate(log.store.decisions(1)):
+        assert row.request_id == f"import:past:{place}"
+        assert (row.version, row.settings, row.chosen, row.deadline) == (0, 1, row.shown, None)
+    with pytest.raises(GlobalBanditsError, match="context"):
+        log.import_rewards("shop", "more", [(1, 1.0)])
+    # The next import begins where the last one ended.
+    assert log.import_rewards("shop", "more", [(2, 1.0, "a")]).version == 5
+    assert [row.version for row in log.store.decisions(1)] == [0, 0, 0, 0, 4]
+
+
+def test_seeds_are_drawn_where_none_is_given(quick):
+    log = quick()
+    spec = {key: WAGP[key] for key in ("model", "policy")}
+    rows = [log.create(name, spec)[0].row for name in ("a", "b")]
+    assert rows[0].seed != rows[1].seed
+    assert all(0 <= row.seed < 2**63 for row in rows)
+    assert log.create("c", spec | {"seed": 0})[0].row.seed == 0
+    assert log.create("d", spec | {"seed": 2**63 - 1})[0].row.seed == 2**63 - 1
+    (writer,) = log.store.writers()
+    assert log.decide("a").decision.writer == writer.id
+
+
+def test_decisions_that_are_counted_meet_retries_and_the_end_of_the_bandit(quick):
+    log = quick()
+    hold = {"policy": "hold", "inner": {"policy": "wagp"}, "every": 2}
+    log.create("shop", WAGP | {"policy": hold})
+    first = log.decide("shop", "a")
+    assert log.decide("shop", "a") == (first.decision, True)
+    bandit = log.bandit("shop")
+    assert (bandit.version, bandit.n_open, sum(bandit.shown)) == (1, 1, 1)
+    work = log.new_decision(bandit, DecisionRequest("late"))
+    again = log.new_decision(bandit, DecisionRequest("a"))
+    log.decide("shop", "b")
+    log.change("shop", {"mode": "paused"})
+    assert (bandit.version, bandit.closed()) == (2, "paused")
+    with pytest.raises(ConflictError) as caught:
+        log.writer.submit(work).result()
+    assert str(caught.value) == "shop is paused; it makes no new decisions"
+    assert log.writer.submit(again).result() == (first.decision, True)
+    assert log.decide("shop", "a").replayed
+    assert [row.n_rewards for row in log.store.events(1)] == [1, 1]

@@ -137,3 +137,64 @@ def test_bandits_that_are_not_loaded_are_swept_too():
     assert Sweeper(again).sweep() == 1
     assert again.bandit("shop").version == 1
     again.close()
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_a_clock_that_was_set_is_trusted_after_exactly_its_time(log, sign):
+    log.decide("shop")
+    log.clock.pass_seconds(20_000)
+    sweeper = Sweeper(log, trust_seconds=600)
+    log.clock.set_by(sign * 10_000)
+    assert sweeper.sweep() == 0
+    log.clock.pass_seconds(599.999999)
+    assert sweeper.sweep() == 0
+    assert sweeper.paused
+    log.clock.pass_seconds(0.000001)
+    assert sweeper.sweep() == 1
+    assert not sweeper.paused
+    assert log.clock.jump() == 0
+
+
+def test_what_happens_to_the_clock_is_logged_once(log, caplog):
+    sweeper = Sweeper(log)
+    log.clock.set_by(7_200)
+    for _ in range(3):
+        sweeper.sweep()
+    log.clock.set_by(-7_200)
+    for _ in range(3):
+        sweeper.sweep()
+    log.clock.set_by(-90)
+    sweeper.sweep()
+    log.clock.pass_seconds(600)
+    for _ in range(3):
+        sweeper.sweep()
+    assert [record.getMessage() for record in caplog.records] == [
+        "the clock was set by 7200 s: defaults wait",
+        "the clock is correct again: defaults are learned",
+        "the clock was set by -90 s: defaults wait",
+        "the clock was not set back: it counts as correct from now on",
+    ]
+
+
+def test_every_minute_the_deadlines_of_two_minutes_are_looked_at_again(log):
+    """A decision may be stored after others with later deadlines."""
+    bandit, works = log.bandit("shop"), []
+    for name in ("late", "later"):
+        works.append(log.new_decision(bandit, DecisionRequest(name)))
+        log.clock.pass_seconds(0.000001)
+    log.decide("shop", "in time")
+    # One minute after the deadline of the second one, which is not stored yet.
+    log.clock.pass_seconds(159.999999)
+    sweeper = Sweeper(log)
+    assert sweeper.sweep() == 1
+    for work in works:
+        log.writer.submit(work).result()
+    log.clock.pass_seconds(59.999999)
+    assert sweeper.sweep() == 0
+    log.clock.pass_seconds(0.000001)
+    assert sweeper.sweep() == 1
+    assert log.bandit("shop").n_open == 1
+    # The first one is older. A new sweeper finds it.
+    log.clock.pass_seconds(600)
+    assert sweeper.sweep() == 0
+    assert Sweeper(log).sweep() == 1

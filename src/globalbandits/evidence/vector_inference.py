@@ -241,7 +241,7 @@ class VectorInference:
             cells = cells.chosen(cells.most >= threshold)
             inside = cells.least >= threshold
             edge = cells.chosen(~inside)
-            if len(edge.low) << self._d > _MAX_CELLS[self._d] or len(edge.low) == 0:
+            if len(edge.low) << self._d > _MAX_CELLS[self._d]:
                 break
             halves = self._halved(edge)
             joined = zip(cells.chosen(inside), halves, strict=True)
@@ -320,7 +320,7 @@ class VectorInference:
     def _turns(self) -> list[tuple[int, FloatArray, FloatArray]]:
         """Means at which an arm's value has a local extremum, and its values there."""
         tables = self._model.tables
-        if not tables.valued or tables.affine_increasing:
+        if tables.affine_increasing:
             return []
         grid = np.linspace(0.0, 1.0, _N_MEANS)
         worth = self._worth(np.repeat(grid[:, None], tables.n_arms, axis=1))
