@@ -6,6 +6,7 @@ Each question is an expression. `recorded_answers.json` is written by
 
 import json
 import pickle
+import re
 from pathlib import Path
 
 import numpy as np
@@ -680,10 +681,17 @@ def answer(question):
     return str(found) if isinstance(found, str) else repr(found)
 
 
+NUMBER = re.compile(r"\d+\.?\d*(?:e[+-]?\d+)?")
+
+
 def differs(found, recorded):
     """Whether answers differ by more than rounding errors."""
     if isinstance(recorded, list) and isinstance(found, list):
         return not np.allclose(found, recorded, rtol=1e-9, atol=1e-12, equal_nan=True)
+    if isinstance(recorded, str) and isinstance(found, str) and found != recorded:
+        numbers = [[float(number) for number in NUMBER.findall(text)] for text in (found, recorded)]
+        same_words = NUMBER.sub("#", found) == NUMBER.sub("#", recorded)
+        return not (same_words and np.allclose(*numbers, rtol=1e-9, atol=1e-12))
     return found != recorded
 
 

@@ -45,6 +45,7 @@ SINGLE = [
     *("neg", "exp", "expm1", "exprel", "log", "log1p", "sqrt", "abs", "tanh", "expit", "sign"),
     *("tanh_slope", "expit_slope", "exprel_slope"),
 ]
+EXACTLY_ROUNDED = ("neg", "sqrt", "abs", "sign", "add", "sub", "mul", "div", "min", "max")
 PAIRS = ("add", "sub", "mul", "div", "min", "max", "pow")
 
 
@@ -186,7 +187,14 @@ CASES = {
 def test_enclosures_are_as_recorded(case):
     recorded = json.loads(RECORD.read_text())[case]
     function, *given = CASES[case]
-    assert differences(plain(function(*given)), recorded) == []
+    found = plain(function(*given))
+    if function is enclosures and given[0] not in EXACTLY_ROUNDED:
+        # The functions of another processor or library may round differently.
+        found, recorded = (np.array(numbers, dtype=float) for numbers in (found, recorded))
+        np.testing.assert_allclose(found[:, ::2], recorded[:, ::2], rtol=1e-9)
+        assert np.abs(found[:, 1::2] - recorded[:, 1::2]).max() <= 2
+    else:
+        assert differences(found, recorded) == []
 
 
 def test_a_choice_takes_the_side_that_is_sure():
