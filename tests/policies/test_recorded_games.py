@@ -1,0 +1,364 @@
+"""Decisions, states and explanations of all policies are the recorded ones.
+
+`recorded_games.json` holds, for each policy, parameters and model, what a short game has led to:
+the arms, and sums over every number of the state and of what a reader sees. The games have Beta and
+Bernoulli rewards, late rewards, masks, awaited outcomes, corrections and a restart. A change that
+is meant to change a policy records its games again:
+``python -m tests.policies.test_recorded_games``.
+"""
+
+import hashlib
+import json
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import globalbandits as gb
+from globalbandits.errors import GlobalBanditsError
+from globalbandits.policies.elastic import several_posterior
+from globalbandits.policies.shared import ridge_posterior
+from globalbandits.policies.structured import several_confidence
+from tests.policies.checksums import checksum, numbers_of
+
+RECORD = Path(__file__).with_name("recorded_games.json")
+RECORDED = json.loads(RECORD.read_text()) if RECORD.exists() else {}
+
+
+@cache
+def lines():
+    """Six lines that cross; rewards and parameter have units of their own."""
+    slopes = [(0.91, -0.83), (0.77, -0.51), (0.61, -0.17), (0.44, 0.23), (0.21, 0.62), (0.04, 0.93)]
+    return gb.RewardModel.from_functions(
+        [lambda t, a=a, b=b: 10.0 * (a + b * (t + 1.0) / 2.0) - 2.0 for a, b in slopes],
+        arms=[0.5, 1.0, 1.7, 2.3, 3.1, 4.0],
+        domain=(-1.0, 1.0),
+        reward_range=(-2.0, 8.0),
+    )
+
+
+@cache
+def ends():
+    """Slopes that vanish and explode at the ends of the domain."""
+    return gb.RewardModel.from_functions(
+        [lambda t: 1 - t**0.5, lambda t: 0.8 * t, lambda t: t**2, lambda t: 0.3 + 0.2 * t],
+        arms=[0.3, 0.6, 0.9, 1.4],
+    )
+
+
+@cache
+def shop():
+    return gb.demand.exponential([2.0, 3.0, 4.0, 5.0, 6.0], cost=1.5)
+
+
+@cache
+def doses():
+    return gb.dose.logistic([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], domain=(0.0, 1.0), target=0.3)
+
+
+@cache
+def waves():
+    """A value with two peaks and a kink."""
+
+    def value(mean, arm):
+        return min(abs(mean - 0.4), 0.25) + 0.1 * arm * (0.2 - abs(mean - 0.55))
+
+    arms = [0.3, 0.6, 1.0, 1.5]
+    return gb.RewardModel(lambda t, x: 0.1 + 0.8 * t * x / (x + 0.4), arms, value=value)
+
+
+@cache
+def days():
+    """Two contexts of three prices."""
+    return gb.RewardModel(
+        lambda t, p, day: (0.7 if day == "weekday" else 0.95) * np.exp(-p * t),
+        [0.5, 1.0, 2.0],
+        domain=(0.2, 2.0),
+        contexts=["weekday", "weekend"],
+        value=lambda sold, p, day: p * sold,
+    )
+
+
+@cache
+def level_and_slope():
+    return gb.VectorModel(
+        lambda level, slope, p: 1.0 / (1.0 + np.exp(slope * p - level)),
+        [1.0, 2.0, 3.0, 4.0],
+        domain={"level": (-1.0, 4.0), "slope": (0.25, 3.0)},
+        value=lambda sold, p: (p - 0.5) * sold,
+    )
+
+
+@cache
+def regions():
+    """Two numbers and two contexts."""
+    return gb.VectorModel(
+        lambda a, b, x, place: 0.1 + 0.4 * a * x + (0.3 if place == "n" else 0.1) * b,
+        [0.4, 0.8, 1.4],
+        domain={"a": (0.0, 1.0), "b": (0.0, 1.0)},
+        contexts=["n", "s"],
+    )
+
+
+THETA = {
+    lines: 0.31,
+    ends: 0.55,
+    shop: 0.22,
+    doses: 0.55,
+    waves: 0.6,
+    days: 0.7,
+    level_and_slope: {"level": 1.5, "slope": 1.0},
+    regions: {"a": 0.6, "b": 0.3},
+}
+FEATURES = [[1.0, 0.2, 0.1], [1.0, 0.5, 0.3], [1.0, 0.9, 0.2], [1.0, 1.1, 0.9], [1.0, 1.6, 0.4]]
+
+
+GAMES = [
+    (gb.BUW(), lines),
+    (gb.BUW(scale=0.02), ends),
+    (gb.BUW(scale=0.001), shop),
+    (gb.CohortDesign(rule=gb.trial.BOIN()), doses),
+    (gb.CohortDesign(rule=gb.trial.BOIN(low=0.5, elimination=0.6), cohort=1, start=2), doses),
+    (gb.CohortDesign(rule=gb.trial.Keyboard(), cohort=2), doses),
+    (gb.CohortDesign(rule=gb.trial.ThreePlusThree()), doses),
+    (gb.DiscountedUCB(), lines),
+    (gb.DiscountedUCB(discount=0.9, xi=0.05), shop),
+    (gb.DoseEscalation(prior=[("normal", 0.4, 0.3)]), doses),
+    (gb.DoseEscalation(rule="mean", overdose=(0.4, 0.5), cells=40), doses),
+    (gb.DoseEscalation(rule="interval", interval=(0.2, 0.35), cells=30), doses),
+    (gb.DoseEscalation(rule="mean", prior=[("lognormal", -0.5, 0.7)], cells=30), ends),
+    (gb.EpsilonGreedy(), lines),
+    (gb.EpsilonGreedy(epsilon=0.4), days),
+    (gb.ExploreThenCommit(plays=2), shop),
+    (gb.ExploreThenCommit(plays=3), days),
+    (gb.FixedArm(2), lines),
+    (gb.FixedArm(1), days),
+    (gb.GLMUCB(), lines),
+    (gb.GLMUCB(scale=0.01, features=FEATURES), shop),
+    (gb.GLMUCB(scale=0.002), waves),
+    (gb.GridGreedy(cells=60), waves),
+    (gb.GridGreedy(cells=50, likelihood="beta"), lines),
+    (gb.GridGreedy(cells=50, prior=(0.4, 0.2)), ends),
+    (gb.GridPlugIn(cells=60), days),
+    (gb.GridPlugIn(cells=60, prior_variance=0.5), lines),
+    (gb.GridThompson(cells=60), days),
+    (gb.GridThompson(cells=60, prior=(0.3, 0.1)), shop),
+    (gb.Hold(every=4), lines),
+    (gb.Hold(gb.GridGreedy(cells=40), every=3, most_changes=3, start=1), days),
+    (gb.Hold(gb.UCB1(), every=2, only_down=True), shop),
+    (gb.Hold(gb.NonStationaryWAGP(half_window=9), every=3, only_down=True, start=4), lines),
+    (gb.IDS(cells=60), lines),
+    (gb.IDS(cells=40, likelihood="beta"), waves),
+    (gb.IDS(cells=40), days),
+    (gb.IMED(), lines),
+    (gb.IMED(variance="learned"), ends),
+    (gb.IndependentGittins(), lines),
+    (gb.IndependentGittins(variance=0.02, patience=2.0), shop),
+    (gb.KLUCB(), lines),
+    (gb.KLUCB(c=3.0), days),
+    (gb.Limited(), doses),
+    (gb.Limited(gb.UCB1(), largest_step_up=2, largest_step_down=1, start=2, low=1, high=4), lines),
+    (gb.Limited(cohort=3, wait_for=2, whole_cohorts=True, elimination=0.8), doses),
+    (gb.Limited(gb.DoseEscalation(cells=30), max_open=2, cohort=2, least_weight=0.5), doses),
+    (gb.Limited(gb.GridGreedy(cells=40), cohort=2, wait_for=0, coherent=False), doses),
+    (gb.Limited(largest_step=None, no_skipping=False, recommend_untried=True), ends),
+    (gb.Limited(gb.Uniform(), largest_step=1, no_skipping=False, max_open=1, start=3), lines),
+    (gb.LinUCB(), lines),
+    (gb.LinUCB(features=FEATURES, delta=0.3), shop),
+    (gb.LinearGreedy(), lines),
+    (gb.MOSS(), days),
+    (gb.NonStationaryWAGP(half_window=6), lines),
+    (gb.NonStationaryWAGP(drift_time=40), shop),
+    (gb.OFUL(), lines),
+    (gb.OFUL(features=FEATURES, ridge=0.3, delta=0.2), shop),
+    (gb.OSSB(), lines),
+    (gb.OSSB(), shop),
+    (gb.OSSB(), days),
+    (gb.RegionalUCB(), lines),
+    (gb.RegionalUCB(alpha=0.2), shop),
+    (gb.RegionalUCB(alpha=0.5), days),
+    (gb.Safe(), lines),
+    (gb.Safe(gb.GridThompson(cells=40), caution=0.5, variance=None), ends),
+    (gb.Safe(gb.FixedArm(1), caution=2.0, variance=0.1), doses),
+    (gb.SlidingWindowUCB(), lines),
+    (gb.SlidingWindowUCB(window=12, xi=0.2), shop),
+    (gb.ThompsonSampling(), lines),
+    (gb.ThompsonSampling(variance="learned"), days),
+    (gb.TSC(), lines),
+    (gb.TSC(variance="learned", alpha=1.0), shop),
+    (gb.UCB1(), days),
+    (gb.UCBC(), lines),
+    (gb.UCBC(alpha=2.0, variance=0.1), waves),
+    (gb.UCBS(), lines),
+    (gb.UCBS(alpha=1.0, variance="learned"), waves),
+    (gb.UCBTuned(), shop),
+    (gb.UncertaintyEllipsoid(), lines),
+    (gb.UncertaintyEllipsoid(scale=0.05, features=FEATURES), shop),
+    (gb.UncertaintyEllipsoid(scale=0.02, features=FEATURES, start=[0, 2, 4]), shop),
+    (gb.WAGP(), ends),
+    (gb.WAGP(), days),
+    (gb.WAGP(), waves),
+    (gb.Elastic(), lines),
+    (gb.Elastic(horizon=200, proved=True, arm_errors=[1.0, 0.5, 2.0, 0.0, 1.0]), shop),
+    (gb.Elastic(exception=0.5, caution=0.0, theta_prior=(1.0, 3.0, 2.0)), waves),
+    (gb.Elastic(drift=True), ends),
+    (gb.Elastic(), days),
+    (gb.RandomEffectsThompson(), lines),
+    (gb.RandomEffectsThompson(prior=(1.0, 0, 0, 1.0, 0, 0, 0, 2.0, 1.0)), shop),
+    (gb.Guarded(gb.FixedArm(1), fallback=gb.UCB1(), exploration=1.0, alpha=0.2), lines),
+    (gb.Guarded(gb.GridGreedy(cells=40), fallback=gb.MOSS(), exploration=0.2, restarts=0), shop),
+    # Several unknown numbers.
+    (gb.DoseEscalation(rule="mean", cells=12, overdose=(0.9, 0.3)), level_and_slope),
+    (
+        gb.DoseEscalation(
+            rule="mean",
+            prior=[("normal", 1.0, 0.5), ("normal", 1.5, 0.4)],
+            correlation=0.4,
+            cells=10,
+        ),
+        level_and_slope,
+    ),
+    (gb.GridGreedy(), level_and_slope),
+    (gb.GridThompson(), level_and_slope),
+    (gb.IDS(), level_and_slope),
+    (gb.IDS(prior=((0.5, 0.2), (0.4, 0.1))), regions),
+    (gb.TSC(alpha=1.5), level_and_slope),
+    (gb.UCBC(), level_and_slope),
+    (gb.UCBC(), regions),
+    (gb.UCBS(), level_and_slope),
+    (gb.Uniform(), regions),
+    (gb.Elastic(exception=0.4, horizon=3000), level_and_slope),
+    (gb.Elastic(proved=True, caution=2.0), level_and_slope),
+]
+
+
+class Game:
+    """One learner that plays a game with everything that can happen to it."""
+
+    def __init__(self, policy, world):
+        self.policy, self.model, self.truth = policy, world(), THETA[world]
+        self.learner = gb.Learner(policy, self.model, seed=3, compiled=False)
+        self.rng = np.random.default_rng(11)
+        self.names = getattr(self.model, "contexts", None)
+        self.arms, self.open, self.known = [], [], []
+        self.sums, self.texts = [], []
+        self.several = isinstance(self.learner._cells, gb.VectorModel)
+        # A round with several unknown numbers takes long in plain Python.
+        self.n_rounds = 12 if self.several else 40
+
+    def try_to(self, call):
+        """The result of a call, or None and the message of its error."""
+        try:
+            return call()
+        except GlobalBanditsError as error:
+            self.texts.append(str(error))
+            return None
+
+    def play(self):
+        parts = self.learner._setup._asdict() | {"tables": None}
+        self.sums.append(checksum(numbers_of(parts)))
+        for n in range(self.n_rounds):
+            self.play_round(n)
+            if n in (0, 5, 16, 31) or n == self.n_rounds - 1:
+                self.look()
+        if not self.several:
+            self.merge()
+        return {"arms": "".join(map(str, self.arms)), "sums": self.sums, "words": self.words()}
+
+    def play_round(self, n):
+        here = {} if self.names is None else {"context": self.names[self.rng.integers(2)]}
+        u, v = self.rng.random(2)
+        some = np.flatnonzero(self.rng.random(self.model.n_arms) < 0.6).tolist() or [0]
+        arm = None
+        if n % 5 == 3:
+            arm = self.try_to(lambda: self.learner.select(**here, allowed=some))
+        if arm is None:
+            arm = self.try_to(lambda: self.learner.select(**here))
+        if arm is not None:
+            self.arms.append(arm)
+            mean = float(self.model.means(self.truth, **here)[arm])
+            low, high = self.model.reward_range
+            p = (mean - low) / (high - low)
+            unit = float(u < p) if n % 3 else 1.0 - u ** (p / (1.0 - p))
+            due = n + 1 + (int(9 * v) if v < 0.6 else 0)
+            self.open.append((due, arm, low + (high - low) * unit, here))
+        for entry in [entry for entry in self.open if entry[0] <= n + 1 or arm is None]:
+            self.open.remove(entry)
+            _, arm, reward, there = entry
+            self.learner.update(arm, reward, **there)
+            self.known.append((arm, reward, there))
+        if n % 9 == 4:
+            self.await_outcomes()
+        if n == 7:
+            self.forget()
+        if n == self.n_rounds // 2 + 1:
+            state = json.loads(json.dumps(self.learner.state()))
+            self.learner = gb.Learner.restore(self.policy, self.model, state, compiled=False)
+
+    def await_outcomes(self):
+        arms = [entry[1] for entry in self.open]
+        weights = [0.1 + 0.8 * self.rng.random() for _ in arms]
+        here = {} if self.names is None else {"context": [e[3]["context"] for e in self.open]}
+        if arms:
+            self.try_to(lambda: self.learner.set_pending(arms, weights, **here))
+
+    def forget(self):
+        arm, reward, here = self.known.pop(2)
+        self.try_to(lambda: self.learner.forget(arm, reward, **here))
+
+    def look(self):
+        """Sum all numbers that a reader can see, and those of the state."""
+        learner = self.learner
+        shown = []
+        for here in [{}] if self.names is None else [{"context": name} for name in self.names]:
+            explained = self.try_to(lambda here=here: learner.explain(**here))
+            chances = self.try_to(lambda here=here: learner.probabilities(**here, draws=15))
+            best = self.try_to(lambda here=here: learner.recommend(**here))
+            if explained is not None:
+                self.texts.append(str(explained))
+                shown += numbers_of(explained)
+            shown += [np.nan if best is None else best]
+            shown += [] if chances is None else [*chances.values, chances.draws]
+        shown += [] if learner.admissible() is None else learner.admissible()
+        self.sums.append([checksum(shown), checksum(numbers_of(learner._state))])
+
+    def merge(self):
+        if self.policy.rules.rebuild is None:
+            return
+        one, two = self.learner.fork(2)
+        for learner in (one, two, two):
+            learner.update(0, self.model.reward_range[1], **self.known[0][2])
+        self.learner = self.learner.merge(one, two)
+        self.look()
+
+    def words(self):
+        return hashlib.sha256(" ".join(self.texts).encode()).hexdigest()[:12]
+
+
+def name_of(policy, world):
+    return f"{policy.label} on {world.__wrapped__.__name__}"
+
+
+def played(game):
+    """A game's record. With several unknown numbers the grid is a coarse one, for speed."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (ridge_posterior, several_confidence, several_posterior):
+            patch.setattr(module, "N_SLICES", 7)
+            patch.setattr(module, "N_INNER", 3)
+        return Game(*game).play()
+
+
+@pytest.mark.filterwarnings("ignore:GridGreedy may never leave")
+@pytest.mark.parametrize("game", GAMES, ids=lambda game: name_of(*game))
+def test_a_game_is_the_recorded_one(game):
+    expected, found = RECORDED[name_of(*game)], played(game)
+    assert found["arms"] == expected["arms"]
+    for found_sums, sums in zip(found["sums"], expected["sums"], strict=True):
+        assert found_sums == pytest.approx(sums, rel=1e-9, abs=1e-6)
+    assert found["words"] == expected["words"]
+
+
+if __name__ == "__main__":
+    lines_of_games = [f"{json.dumps(name_of(*game))}: {json.dumps(played(game))}" for game in GAMES]
+    RECORD.write_text("{\n" + ",\n".join(lines_of_games) + "\n}\n")
