@@ -136,7 +136,7 @@ def drawn_trials(n=80, largest=12, n_doses=4):
 
 
 def chance_above(n, y, rate):
-    return scipy.special.betaincc(1 + y, 1 + n - y, rate)
+    return scipy.special.betaincc(1 + y, 1 + n - y, min(max(rate, 0.0), 1.0))
 
 
 def first_toxic(treated, events, target, limit):
