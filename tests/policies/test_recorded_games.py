@@ -101,6 +101,46 @@ def regions():
     )
 
 
+@cache
+def twins():
+    """Two pairs of equal arms, so that there are ties."""
+    return gb.RewardModel.from_functions(
+        [
+            lambda t: 0.2 + 0.6 * t,
+            lambda t: 0.2 + 0.6 * t,
+            lambda t: 0.8 - t / 2,
+            lambda t: 0.8 - t / 2,
+        ],
+        arms=["a", "b", "c", "d"],
+    )
+
+
+@cache
+def liar():
+    """Rewards that no parameter explains, and that change; see `Game.mean`."""
+    return gb.RewardModel.from_functions(
+        [lambda t: 0.9 - 0.8 * t, lambda t: 0.7 - 0.4 * t, lambda t: 0.2 + 0.5 * t],
+        arms=[1.0, 2.0, 3.0],
+    )
+
+
+@cache
+def jump():
+    """A parameter that changes; see `Game.mean`."""
+    return gb.RewardModel.from_functions(
+        [lambda t: 0.95 - 0.9 * t, lambda t: 0.5 + 0.1 * t, lambda t: 0.05 + 0.9 * t],
+        arms=[1.0, 2.0, 3.0],
+    )
+
+
+@cache
+def patients():
+    """Doses with labels."""
+    return gb.trial.crm(
+        [0.05, 0.1, 0.2, 0.35, 0.5], 0.25, doses=["1 mg", "2 mg", "4 mg", "6 mg", "8 mg"]
+    ).model
+
+
 THETA = {
     lines: 0.31,
     ends: 0.55,
@@ -108,6 +148,8 @@ THETA = {
     doses: 0.55,
     waves: 0.6,
     days: 0.7,
+    twins: 0.4,
+    patients: 0.2,
     level_and_slope: {"level": 1.5, "slope": 1.0},
     regions: {"a": 0.6, "b": 0.3},
 }
@@ -115,99 +157,108 @@ FEATURES = [[1.0, 0.2, 0.1], [1.0, 0.5, 0.3], [1.0, 0.9, 0.2], [1.0, 1.1, 0.9], 
 
 
 GAMES = [
-    (gb.BUW(), lines),
-    (gb.BUW(scale=0.02), ends),
-    (gb.BUW(scale=0.001), shop),
-    (gb.CohortDesign(rule=gb.trial.BOIN()), doses),
-    (gb.CohortDesign(rule=gb.trial.BOIN(low=0.5, elimination=0.6), cohort=1, start=2), doses),
+    (gb.BUW(), lines, waves, days),
+    (gb.BUW(scale=0.02), ends, liar),
+    (gb.BUW(scale=0.001), shop, twins),
+    (gb.CohortDesign(rule=gb.trial.BOIN()), patients, doses),
+    (gb.CohortDesign(rule=gb.trial.BOIN(low=0.5, elimination=0.6), cohort=1, start=2), patients),
     (gb.CohortDesign(rule=gb.trial.Keyboard(), cohort=2), doses),
     (gb.CohortDesign(rule=gb.trial.ThreePlusThree()), doses),
-    (gb.DiscountedUCB(), lines),
-    (gb.DiscountedUCB(discount=0.9, xi=0.05), shop),
+    (gb.DiscountedUCB(), lines, twins),
+    (gb.DiscountedUCB(discount=0.9, xi=0.05), shop, waves, days),
     (gb.DoseEscalation(prior=[("normal", 0.4, 0.3)]), doses),
     (gb.DoseEscalation(rule="mean", overdose=(0.4, 0.5), cells=40), doses),
-    (gb.DoseEscalation(rule="interval", interval=(0.2, 0.35), cells=30), doses),
+    (gb.DoseEscalation(rule="mean", overdose=(0.15, 0.05), cells=40), patients),
+    (gb.DoseEscalation(rule="interval", interval=(0.2, 0.35), cells=30), doses, patients),
     (gb.DoseEscalation(rule="mean", prior=[("lognormal", -0.5, 0.7)], cells=30), ends),
-    (gb.EpsilonGreedy(), lines),
-    (gb.EpsilonGreedy(epsilon=0.4), days),
-    (gb.ExploreThenCommit(plays=2), shop),
+    (gb.DoseEscalation(prior=[("exponential", 0.5)], cells=30), ends),
+    (gb.DoseEscalation(prior=[("log_exponential", 1.5)], cells=30), lines),
+    (gb.EpsilonGreedy(), lines, twins, waves),
+    (gb.EpsilonGreedy(epsilon=0.4), days, shop),
+    (gb.ExploreThenCommit(plays=2), shop, twins),
     (gb.ExploreThenCommit(plays=3), days),
     (gb.FixedArm(2), lines),
     (gb.FixedArm(1), days),
-    (gb.GLMUCB(), lines),
+    (gb.GLMUCB(), lines, liar),
     (gb.GLMUCB(scale=0.01, features=FEATURES), shop),
     (gb.GLMUCB(scale=0.002), waves),
-    (gb.GridGreedy(cells=60), waves),
-    (gb.GridGreedy(cells=50, likelihood="beta"), lines),
+    (gb.GridGreedy(cells=60), waves, twins, liar),
+    (gb.GridGreedy(cells=50, likelihood="beta"), lines, twins),
     (gb.GridGreedy(cells=50, prior=(0.4, 0.2)), ends),
-    (gb.GridPlugIn(cells=60), days),
+    (gb.GridPlugIn(cells=60), days, waves),
     (gb.GridPlugIn(cells=60, prior_variance=0.5), lines),
-    (gb.GridThompson(cells=60), days),
+    (gb.GridThompson(cells=60), days, waves, twins),
     (gb.GridThompson(cells=60, prior=(0.3, 0.1)), shop),
-    (gb.Hold(every=4), lines),
-    (gb.Hold(gb.GridGreedy(cells=40), every=3, most_changes=3, start=1), days),
-    (gb.Hold(gb.UCB1(), every=2, only_down=True), shop),
+    (gb.Guarded(gb.FixedArm(1), fallback=gb.UCB1(), exploration=1.0, alpha=0.2), lines),
+    (gb.Guarded(gb.FixedArm(0), fallback=gb.UCB1(), exploration=9.0, alpha=0.5), liar, jump),
+    (gb.Guarded(gb.WAGP(), fallback=gb.MOSS(), exploration=9.0, restarts=1), jump),
+    (gb.Guarded(gb.GridGreedy(cells=40), fallback=gb.MOSS(), exploration=2.0, restarts=0), liar),
+    (gb.Hold(every=4), lines, days),
+    (gb.Hold(gb.IDS(cells=40), most_changes=4, every=2), patients),
+    (gb.Hold(gb.GridGreedy(cells=40), every=3, most_changes=3, start=1), days, waves),
+    (gb.Hold(gb.UCB1(), every=2, only_down=True), shop, days),
     (gb.Hold(gb.NonStationaryWAGP(half_window=9), every=3, only_down=True, start=4), lines),
-    (gb.IDS(cells=60), lines),
+    (gb.IDS(cells=60), lines, twins, liar),
     (gb.IDS(cells=40, likelihood="beta"), waves),
-    (gb.IDS(cells=40), days),
-    (gb.IMED(), lines),
-    (gb.IMED(variance="learned"), ends),
-    (gb.IndependentGittins(), lines),
-    (gb.IndependentGittins(variance=0.02, patience=2.0), shop),
-    (gb.KLUCB(), lines),
-    (gb.KLUCB(c=3.0), days),
-    (gb.Limited(), doses),
+    (gb.IDS(cells=40), days, shop),
+    (gb.IMED(), lines, waves, twins),
+    (gb.IMED(variance="learned"), ends, shop, days),
+    (gb.IndependentGittins(), lines, waves, twins),
+    (gb.IndependentGittins(variance=0.02, patience=2.0), shop, days),
+    (gb.IndependentGittins(psi="log"), liar),
+    (gb.KLUCB(), lines, shop, twins),
+    (gb.KLUCB(c=3.0), days, waves),
+    (gb.Limited(), doses, ends),
+    (gb.Limited(gb.GridThompson(cells=40), largest_step_down=2), patients),
     (gb.Limited(gb.UCB1(), largest_step_up=2, largest_step_down=1, start=2, low=1, high=4), lines),
     (gb.Limited(cohort=3, wait_for=2, whole_cohorts=True, elimination=0.8), doses),
+    (gb.Limited(gb.UCB1(), cohort=2, elimination=0.5, largest_step=1, start=1), patients),
     (gb.Limited(gb.DoseEscalation(cells=30), max_open=2, cohort=2, least_weight=0.5), doses),
-    (gb.Limited(gb.GridGreedy(cells=40), cohort=2, wait_for=0, coherent=False), doses),
-    (gb.Limited(largest_step=None, no_skipping=False, recommend_untried=True), ends),
+    (gb.Limited(gb.GridGreedy(cells=40), cohort=2, wait_for=0, least_weight=0.8), patients),
+    (gb.Limited(gb.GridGreedy(cells=40), cohort=2, wait_for=0, coherent=False), doses, shop),
+    (gb.Limited(largest_step=None, no_skipping=False, recommend_untried=True), ends, shop),
     (gb.Limited(gb.Uniform(), largest_step=1, no_skipping=False, max_open=1, start=3), lines),
-    (gb.LinUCB(), lines),
+    (gb.Limited(gb.Uniform(), largest_step_up=3, whole_cohorts=True, cohort=4), waves),
+    (gb.LinUCB(), lines, liar),
     (gb.LinUCB(features=FEATURES, delta=0.3), shop),
-    (gb.LinearGreedy(), lines),
-    (gb.MOSS(), days),
-    (gb.NonStationaryWAGP(half_window=6), lines),
-    (gb.NonStationaryWAGP(drift_time=40), shop),
-    (gb.OFUL(), lines),
+    (gb.LinearGreedy(), lines, twins),
+    (gb.MOSS(), days, waves, twins),
+    (gb.NonStationaryWAGP(half_window=6), lines, liar, days),
+    (gb.NonStationaryWAGP(drift_time=40), shop, waves),
+    (gb.OFUL(), lines, liar),
     (gb.OFUL(features=FEATURES, ridge=0.3, delta=0.2), shop),
-    (gb.OSSB(), lines),
-    (gb.OSSB(), shop),
-    (gb.OSSB(), days),
-    (gb.RegionalUCB(), lines),
-    (gb.RegionalUCB(alpha=0.2), shop),
-    (gb.RegionalUCB(alpha=0.5), days),
-    (gb.Safe(), lines),
-    (gb.Safe(gb.GridThompson(cells=40), caution=0.5, variance=None), ends),
-    (gb.Safe(gb.FixedArm(1), caution=2.0, variance=0.1), doses),
-    (gb.SlidingWindowUCB(), lines),
-    (gb.SlidingWindowUCB(window=12, xi=0.2), shop),
-    (gb.ThompsonSampling(), lines),
-    (gb.ThompsonSampling(variance="learned"), days),
-    (gb.TSC(), lines),
-    (gb.TSC(variance="learned", alpha=1.0), shop),
-    (gb.UCB1(), days),
-    (gb.UCBC(), lines),
-    (gb.UCBC(alpha=2.0, variance=0.1), waves),
-    (gb.UCBS(), lines),
-    (gb.UCBS(alpha=1.0, variance="learned"), waves),
-    (gb.UCBTuned(), shop),
-    (gb.UncertaintyEllipsoid(), lines),
+    (gb.OSSB(), lines, waves, twins, liar),
+    (gb.OSSB(), shop, days, ends),
+    (gb.RegionalUCB(), lines, waves, twins),
+    (gb.RegionalUCB(alpha=0.2), shop, liar),
+    (gb.RegionalUCB(alpha=0.5), days, ends),
+    (gb.Safe(), lines, waves, days),
+    (gb.Safe(gb.GridThompson(cells=40), caution=0.5, variance=None), ends, liar),
+    (gb.Safe(gb.FixedArm(1), caution=2.0, variance=0.1), doses, liar),
+    (gb.SlidingWindowUCB(), lines, twins),
+    (gb.SlidingWindowUCB(window=12, xi=0.2), shop, waves, days),
+    (gb.ThompsonSampling(), lines, shop, waves, twins),
+    (gb.ThompsonSampling(variance="learned"), days, waves, twins, shop),
+    (gb.TSC(), lines, twins, liar),
+    (gb.TSC(variance="learned", alpha=1.0), shop, waves, days),
+    (gb.UCB1(), days, waves, twins),
+    (gb.UCBC(), lines, twins, liar, days),
+    (gb.UCBC(alpha=2.0, variance=0.1), waves, ends),
+    (gb.UCBS(), lines, twins, liar, days),
+    (gb.UCBS(alpha=1.0, variance="learned"), waves, ends),
+    (gb.UCBTuned(), shop, waves, twins),
+    (gb.UncertaintyEllipsoid(), lines, liar),
     (gb.UncertaintyEllipsoid(scale=0.05, features=FEATURES), shop),
     (gb.UncertaintyEllipsoid(scale=0.02, features=FEATURES, start=[0, 2, 4]), shop),
-    (gb.WAGP(), ends),
-    (gb.WAGP(), days),
-    (gb.WAGP(), waves),
-    (gb.Elastic(), lines),
+    (gb.WAGP(), ends, lines, liar),
+    (gb.WAGP(), days, waves),
+    (gb.Elastic(), lines, liar),
     (gb.Elastic(horizon=200, proved=True, arm_errors=[1.0, 0.5, 2.0, 0.0, 1.0]), shop),
     (gb.Elastic(exception=0.5, caution=0.0, theta_prior=(1.0, 3.0, 2.0)), waves),
-    (gb.Elastic(drift=True), ends),
+    (gb.Elastic(drift=True), ends, jump),
     (gb.Elastic(), days),
     (gb.RandomEffectsThompson(), lines),
     (gb.RandomEffectsThompson(prior=(1.0, 0, 0, 1.0, 0, 0, 0, 2.0, 1.0)), shop),
-    (gb.Guarded(gb.FixedArm(1), fallback=gb.UCB1(), exploration=1.0, alpha=0.2), lines),
-    (gb.Guarded(gb.GridGreedy(cells=40), fallback=gb.MOSS(), exploration=0.2, restarts=0), shop),
     # Several unknown numbers.
     (gb.DoseEscalation(rule="mean", cells=12, overdose=(0.9, 0.3)), level_and_slope),
     (
@@ -231,13 +282,14 @@ GAMES = [
     (gb.Elastic(exception=0.4, horizon=3000), level_and_slope),
     (gb.Elastic(proved=True, caution=2.0), level_and_slope),
 ]
+GAMES = [(policy, world) for policy, *worlds in GAMES for world in worlds]
 
 
 class Game:
     """One learner that plays a game with everything that can happen to it."""
 
     def __init__(self, policy, world):
-        self.policy, self.model, self.truth = policy, world(), THETA[world]
+        self.policy, self.world, self.model = policy, world, world()
         self.learner = gb.Learner(policy, self.model, seed=3, compiled=False)
         self.rng = np.random.default_rng(11)
         self.names = getattr(self.model, "contexts", None)
@@ -245,7 +297,7 @@ class Game:
         self.sums, self.texts = [], []
         self.several = isinstance(self.learner._cells, gb.VectorModel)
         # A round with several unknown numbers takes long in plain Python.
-        self.n_rounds = 12 if self.several else 40
+        self.n_rounds = 9 if self.several else 40
 
     def try_to(self, call):
         """The result of a call, or None and the message of its error."""
@@ -255,13 +307,19 @@ class Game:
             self.texts.append(str(error))
             return None
 
+    def mean(self, n, arm, here):
+        if self.world is liar:
+            return [(0.2, 0.8, 0.4), (0.9, 0.1, 0.7)][n >= 25][arm]
+        theta = (0.1, 0.9)[n >= 20] if self.world is jump else THETA[self.world]
+        return float(self.model.means(theta, **here)[arm])
+
     def play(self):
         parts = self.learner._setup._asdict() | {"tables": None}
         self.sums.append(checksum(numbers_of(parts)))
         for n in range(self.n_rounds):
             self.play_round(n)
-            if n in (0, 5, 16, 31) or n == self.n_rounds - 1:
-                self.look()
+            if n in (0, 3, 6, 9, 13, 17, 22, 26, 30, 35, self.n_rounds - 1):
+                self.look(n)
         if not self.several:
             self.merge()
         return {"arms": "".join(map(str, self.arms)), "sums": self.sums, "words": self.words()}
@@ -277,20 +335,23 @@ class Game:
             arm = self.try_to(lambda: self.learner.select(**here))
         if arm is not None:
             self.arms.append(arm)
-            mean = float(self.model.means(self.truth, **here)[arm])
+            mean = self.mean(n, arm, here)
             low, high = self.model.reward_range
             p = (mean - low) / (high - low)
-            unit = float(u < p) if n % 3 else 1.0 - u ** (p / (1.0 - p))
+            is_beta = n % 3 == 0 and self.world is not twins
+            unit = 1.0 - u ** (p / (1.0 - p)) if is_beta else float(u < p)
             due = n + 1 + (int(9 * v) if v < 0.6 else 0)
             self.open.append((due, arm, low + (high - low) * unit, here))
         for entry in [entry for entry in self.open if entry[0] <= n + 1 or arm is None]:
             self.open.remove(entry)
             _, arm, reward, there = entry
-            self.learner.update(arm, reward, **there)
+            # More rewards in worlds that need much evidence.
+            for _ in range(4 if self.world in (liar, jump) else 1):
+                self.learner.update(arm, reward, **there)
             self.known.append((arm, reward, there))
         if n % 9 == 4:
             self.await_outcomes()
-        if n == 7:
+        if n == 7 and len(self.known) > 2:
             self.forget()
         if n == self.n_rounds // 2 + 1:
             state = json.loads(json.dumps(self.learner.state()))
@@ -307,30 +368,32 @@ class Game:
         arm, reward, here = self.known.pop(2)
         self.try_to(lambda: self.learner.forget(arm, reward, **here))
 
-    def look(self):
+    def look(self, n):
         """Sum all numbers that a reader can see, and those of the state."""
-        learner = self.learner
-        shown = []
-        for here in [{}] if self.names is None else [{"context": name} for name in self.names]:
-            explained = self.try_to(lambda here=here: learner.explain(**here))
-            chances = self.try_to(lambda here=here: learner.probabilities(**here, draws=15))
-            best = self.try_to(lambda here=here: learner.recommend(**here))
-            if explained is not None:
-                self.texts.append(str(explained))
-                shown += numbers_of(explained)
-            shown += [np.nan if best is None else best]
-            shown += [] if chances is None else [*chances.values, chances.draws]
-        shown += [] if learner.admissible() is None else learner.admissible()
+        learner, policy = self.learner, self.policy
+        _, *parts = learner.parts
+        shown = [*learner.pulls.ravel(), *learner.means.ravel()]
+        here = {} if self.names is None else {"context": self.names[n % 2]}
+        chances = self.try_to(lambda: learner.probabilities(**here, draws=15))
+        shown += [] if chances is None else [*chances, *chances.standard_errors, chances.draws]
+        self.texts += [str(chances), f"{learner!r} {learner.pending}", policy.reason(*parts)]
+        self.texts.append(str(policy.limit(*parts, np.random.default_rng(n))))
+        shown += numbers_of([learner.admissible(), policy.details(*parts)])
+        if n % 13 == 0:
+            explained = self.try_to(lambda: learner.explain(**here))
+            self.texts.append(str(explained))
+            shown += numbers_of(explained)
+            shown += numbers_of([self.try_to(lambda: learner.recommend(**here))])
         self.sums.append([checksum(shown), checksum(numbers_of(learner._state))])
 
     def merge(self):
-        if self.policy.rules.rebuild is None:
+        if self.policy.rules.rebuild is None or not self.known:
             return
         one, two = self.learner.fork(2)
         for learner in (one, two, two):
             learner.update(0, self.model.reward_range[1], **self.known[0][2])
         self.learner = self.learner.merge(one, two)
-        self.look()
+        self.look(0)
 
     def words(self):
         return hashlib.sha256(" ".join(self.texts).encode()).hexdigest()[:12]
