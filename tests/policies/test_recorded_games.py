@@ -20,6 +20,7 @@ from globalbandits.errors import GlobalBanditsError
 from globalbandits.policies.elastic import several_posterior
 from globalbandits.policies.shared import ridge_posterior
 from globalbandits.policies.structured import several_confidence
+from globalbandits.statistics import no_statistics
 from tests.policies.checksums import checksum, numbers_of
 
 RECORD = Path(__file__).with_name("recorded_games.json")
@@ -116,6 +117,25 @@ def twins():
 
 
 @cache
+def hills():
+    """Means that rise and fall."""
+    return gb.RewardModel.from_functions(
+        [lambda t, a=a: 0.85 - 1.0 * (t - a) ** 2 for a in (0.15, 0.4, 0.65)]
+        + [lambda t: 0.6 + 0 * t],
+        arms=[1.0, 2.0, 3.0, 4.0],
+        monotone=False,
+    )
+
+
+@cache
+def fares():
+    """Lines whose worth is linear in the mean."""
+    return gb.RewardModel(
+        lambda t, p: 0.9 - 0.12 * p * t, [1.0, 2.0, 4.0], value=lambda sold, p: (p - 0.3) * sold
+    )
+
+
+@cache
 def liar():
     """Rewards that no parameter explains, and that change; see `Game.mean`."""
     return gb.RewardModel.from_functions(
@@ -149,6 +169,8 @@ THETA = {
     waves: 0.6,
     days: 0.7,
     twins: 0.4,
+    hills: 0.5,
+    fares: 0.7,
     patients: 0.2,
     level_and_slope: {"level": 1.5, "slope": 1.0},
     regions: {"a": 0.6, "b": 0.3},
@@ -179,13 +201,13 @@ GAMES = [
     (gb.ExploreThenCommit(plays=3), days),
     (gb.FixedArm(2), lines),
     (gb.FixedArm(1), days),
-    (gb.GLMUCB(), lines, liar),
+    (gb.GLMUCB(), lines, liar, fares),
     (gb.GLMUCB(scale=0.01, features=FEATURES), shop),
     (gb.GLMUCB(scale=0.002), waves),
     (gb.GridGreedy(cells=60), waves, twins, liar),
     (gb.GridGreedy(cells=50, likelihood="beta"), lines, twins),
     (gb.GridGreedy(cells=50, prior=(0.4, 0.2)), ends),
-    (gb.GridPlugIn(cells=60), days, waves),
+    (gb.GridPlugIn(cells=60), days, waves, hills),
     (gb.GridPlugIn(cells=60, prior_variance=0.5), lines),
     (gb.GridThompson(cells=60), days, waves, twins),
     (gb.GridThompson(cells=60, prior=(0.3, 0.1)), shop),
@@ -200,7 +222,7 @@ GAMES = [
     (gb.Hold(gb.NonStationaryWAGP(half_window=9), every=3, only_down=True, start=4), lines),
     (gb.IDS(cells=60), lines, twins, liar),
     (gb.IDS(cells=40, likelihood="beta"), waves),
-    (gb.IDS(cells=40), days, shop),
+    (gb.IDS(cells=40), days, shop, hills),
     (gb.IMED(), lines, waves, twins),
     (gb.IMED(variance="learned"), ends, shop, days),
     (gb.IndependentGittins(), lines, waves, twins),
@@ -219,13 +241,15 @@ GAMES = [
     (gb.Limited(largest_step=None, no_skipping=False, recommend_untried=True), ends, shop),
     (gb.Limited(gb.Uniform(), largest_step=1, no_skipping=False, max_open=1, start=3), lines),
     (gb.Limited(gb.Uniform(), largest_step_up=3, whole_cohorts=True, cohort=4), waves),
-    (gb.LinUCB(), lines, liar),
+    (gb.Limited(gb.Uniform(), wait_for=0, least_weight=0.95, cohort=2, high=3), lines),
+    (gb.Limited(gb.Uniform(), largest_step=2, cohort=2, elimination=0.3), patients),
+    (gb.LinUCB(), lines, liar, fares),
     (gb.LinUCB(features=FEATURES, delta=0.3), shop),
-    (gb.LinearGreedy(), lines, twins),
+    (gb.LinearGreedy(), lines, twins, fares),
     (gb.MOSS(), days, waves, twins),
     (gb.NonStationaryWAGP(half_window=6), lines, liar, days),
     (gb.NonStationaryWAGP(drift_time=40), shop, waves),
-    (gb.OFUL(), lines, liar),
+    (gb.OFUL(), lines, liar, fares),
     (gb.OFUL(features=FEATURES, ridge=0.3, delta=0.2), shop),
     (gb.OSSB(), lines, waves, twins, liar),
     (gb.OSSB(), shop, days, ends),
@@ -239,15 +263,15 @@ GAMES = [
     (gb.SlidingWindowUCB(window=12, xi=0.2), shop, waves, days),
     (gb.ThompsonSampling(), lines, shop, waves, twins),
     (gb.ThompsonSampling(variance="learned"), days, waves, twins, shop),
-    (gb.TSC(), lines, twins, liar),
-    (gb.TSC(variance="learned", alpha=1.0), shop, waves, days),
+    (gb.TSC(), lines, twins, liar, hills),
+    (gb.TSC(variance="learned", alpha=0.3), hills, shop, waves, days),
     (gb.UCB1(), days, waves, twins),
-    (gb.UCBC(), lines, twins, liar, days),
-    (gb.UCBC(alpha=2.0, variance=0.1), waves, ends),
-    (gb.UCBS(), lines, twins, liar, days),
-    (gb.UCBS(alpha=1.0, variance="learned"), waves, ends),
+    (gb.UCBC(), lines, twins, liar, hills, days),
+    (gb.UCBC(alpha=0.3, variance=0.1), hills, waves, ends),
+    (gb.UCBS(), lines, twins, liar, hills, days),
+    (gb.UCBS(alpha=0.3, variance="learned"), hills, waves, ends),
     (gb.UCBTuned(), shop, waves, twins),
-    (gb.UncertaintyEllipsoid(), lines, liar),
+    (gb.UncertaintyEllipsoid(), lines, liar, fares),
     (gb.UncertaintyEllipsoid(scale=0.05, features=FEATURES), shop),
     (gb.UncertaintyEllipsoid(scale=0.02, features=FEATURES, start=[0, 2, 4]), shop),
     (gb.WAGP(), ends, lines, liar),
@@ -317,10 +341,13 @@ class Game:
         parts = self.learner._setup._asdict() | {"tables": None}
         self.sums.append(checksum(numbers_of(parts)))
         for n in range(self.n_rounds):
-            self.play_round(n)
-            if n in (0, 3, 6, 9, 13, 17, 22, 26, 30, 35, self.n_rounds - 1):
+            # What limits a choice changes from decision to decision.
+            if n % 4 == 0 or self.policy.rules.decide is not None:
                 self.look(n)
+            self.play_round(n)
+        self.look(self.n_rounds)
         if not self.several:
+            self.rebase()
             self.merge()
         return {"arms": "".join(map(str, self.arms)), "sums": self.sums, "words": self.words()}
 
@@ -368,6 +395,16 @@ class Game:
         arm, reward, here = self.known.pop(2)
         self.try_to(lambda: self.learner.forget(arm, reward, **here))
 
+    def rebase(self):
+        """Withdraw an arm that was played, and go on."""
+        gone = self.model.arms[self.arms[0] if self.arms else 0]
+        learner = self.try_to(lambda: self.learner.with_model(withdraw=[gone]))
+        if learner is not None:
+            self.learner = learner
+            self.look(0)
+            self.learner = learner.with_model(withdraw=[])
+            self.look(1)
+
     def look(self, n):
         """Sum all numbers that a reader can see, and those of the state."""
         learner, policy = self.learner, self.policy
@@ -379,7 +416,7 @@ class Game:
         self.texts += [str(chances), f"{learner!r} {learner.pending}", policy.reason(*parts)]
         self.texts.append(str(policy.limit(*parts, np.random.default_rng(n))))
         shown += numbers_of([learner.admissible(), policy.details(*parts)])
-        if n % 13 == 0:
+        if n % 12 == 0:
             explained = self.try_to(lambda: learner.explain(**here))
             self.texts.append(str(explained))
             shown += numbers_of(explained)
@@ -399,6 +436,48 @@ class Game:
         return hashlib.sha256(" ".join(self.texts).encode()).hexdigest()[:12]
 
 
+def draw_statistics(rng, model, theta):
+    """Statistics of up to a million rewards of each cell, near the curves or far from them."""
+    n = model.n_arms
+    stats = no_statistics(n)
+    low, high = model.reward_range
+    far = 10 ** rng.uniform(-3.0, 0.0)
+    own = (model.means(theta) - low) / (high - low) + far * rng.uniform(-0.5, 0.5, n)
+    stats.counts[:] = 10 ** rng.uniform(0.0, rng.choice([1.0, 3.0, 6.0]), n)
+    stats.counts[rng.random(n) < 0.2] = 0
+    stats.sums[:] = stats.counts * np.clip(own, 0.0, 1.0)
+    share = rng.random(n)
+    stats.squares[:] = (
+        share * stats.sums + (1.0 - share) * stats.counts * np.clip(own, 0.0, 1.0) ** 2
+    )
+    stats.total[0] = stats.counts.sum()
+    return stats
+
+
+def snapshots(policy, world):
+    """States and choices that follow from drawn statistics, if they suffice."""
+    model = world()
+    cells = getattr(model, "cells", model)
+    setup = policy.setup(cells)
+    rules = policy.rules_of(setup)
+    if rules.rebuild is None:
+        return []
+    rng, state, found = np.random.default_rng(5), rules.init(setup), []
+    for _ in range(2 if isinstance(cells, gb.VectorModel) else 4):
+        stats = draw_statistics(rng, cells, THETA.get(world, 0.4))
+        rules.rebuild(setup, stats, state)
+        seen = numbers_of([state, policy.details(setup, stats, state)])
+        seen.append(float(rules.estimate(setup, stats, state)))
+        first = cells.n_arms - model.n_arms
+        if first == 0:
+            seen += [rules.select(setup, stats, state, np.random.default_rng(k)) for k in range(3)]
+        for n_offered in range(1, model.n_arms):
+            some = first + np.sort(rng.choice(model.n_arms, n_offered, replace=False))
+            seen.append(rules.select_among(setup, stats, state, some, np.random.default_rng(8)))
+        found.append(checksum(seen))
+    return found
+
+
 def name_of(policy, world):
     return f"{policy.label} on {world.__wrapped__.__name__}"
 
@@ -409,7 +488,7 @@ def played(game):
         for module in (ridge_posterior, several_confidence, several_posterior):
             patch.setattr(module, "N_SLICES", 7)
             patch.setattr(module, "N_INNER", 3)
-        return Game(*game).play()
+        return Game(*game).play() | {"snapshots": snapshots(*game)}
 
 
 @pytest.mark.filterwarnings("ignore:GridGreedy may never leave")
@@ -420,6 +499,7 @@ def test_a_game_is_the_recorded_one(game):
     for found_sums, sums in zip(found["sums"], expected["sums"], strict=True):
         assert found_sums == pytest.approx(sums, rel=1e-9, abs=1e-6)
     assert found["words"] == expected["words"]
+    assert found["snapshots"] == pytest.approx(expected["snapshots"], rel=1e-9, abs=1e-6)
 
 
 if __name__ == "__main__":
