@@ -44,7 +44,13 @@ ROOMS = {
     "service/log": ["tests/service"],
 }
 # Tests that find most errors of a room in a few seconds, and run before all others.
-QUICK = {"policies": ["tests/policies/test_recorded_arms.py"]}
+QUICK = {
+    "policies": [
+        "tests/policies/test_recorded_arms.py",
+        "tests/policies/several/test_recorded_grids.py",
+        "tests/policies/test_recorded_games.py",
+    ]
+}
 # What tests import besides the package itself. It is imported once for all mutants.
 LARGE = (
     "dask.array",

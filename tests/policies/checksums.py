@@ -22,4 +22,4 @@ def checksum(numbers):
     """One number that depends on all of these and their order, also on those near 0 or infinite."""
     values = np.arcsinh(np.clip(np.nan_to_num(numbers, nan=0.123), -1e99, 1e99) * 1e3)
     weights = 1.0 + (0.618033988749895 * np.arange(len(values))) % 1.0
-    return round(float(weights @ values), 9)
+    return round(float(weights @ values), 7)

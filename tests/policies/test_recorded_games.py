@@ -16,8 +16,9 @@ import numpy as np
 import pytest
 
 import globalbandits as gb
-from globalbandits.errors import GlobalBanditsError
+from globalbandits.errors import GlobalBanditsError, StateError
 from globalbandits.policies.elastic import several_posterior
+from globalbandits.policies.learner.saved_state import decode_kept, encode_kept
 from globalbandits.policies.shared import ridge_posterior
 from globalbandits.policies.structured import several_confidence
 from globalbandits.statistics import no_statistics
@@ -89,6 +90,18 @@ def level_and_slope():
         domain={"level": (-1.0, 4.0), "slope": (0.25, 3.0)},
         value=lambda sold, p: (p - 0.5) * sold,
     )
+
+
+@cache
+def narrow():
+    """A prior that is narrower than a cell of a coarse grid."""
+    prior = gb.NormalPrior(
+        mean={"level": 1.5, "slope": 0.1},
+        sd={"level": 0.2, "slope": 0.01},
+        log=["slope"],
+        correlation=0.5,
+    )
+    return level_and_slope().with_prior(prior)
 
 
 @cache
@@ -173,21 +186,24 @@ THETA = {
     fares: 0.7,
     patients: 0.2,
     level_and_slope: {"level": 1.5, "slope": 1.0},
+    narrow: {"level": 1.5, "slope": 1.0},
     regions: {"a": 0.6, "b": 0.3},
 }
+# Prior weights of three sizes of the curves' errors.
+FEW_SIZES = (1.0, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0, 1.0, 0.0)
 FEATURES = [[1.0, 0.2, 0.1], [1.0, 0.5, 0.3], [1.0, 0.9, 0.2], [1.0, 1.1, 0.9], [1.0, 1.6, 0.4]]
 
 
 GAMES = [
     (gb.BUW(), lines, waves, days),
-    (gb.BUW(scale=0.02), ends, liar),
+    (gb.BUW(scale=0.02), ends, liar, jump),
     (gb.BUW(scale=0.001), shop, twins),
     (gb.CohortDesign(rule=gb.trial.BOIN()), patients, doses),
     (gb.CohortDesign(rule=gb.trial.BOIN(low=0.5, elimination=0.6), cohort=1, start=2), patients),
     (gb.CohortDesign(rule=gb.trial.Keyboard(), cohort=2), doses),
     (gb.CohortDesign(rule=gb.trial.ThreePlusThree()), doses),
     (gb.DiscountedUCB(), lines, twins),
-    (gb.DiscountedUCB(discount=0.9, xi=0.05), shop, waves, days),
+    (gb.DiscountedUCB(discount=0.9, xi=0.05), liar, shop, waves, days),
     (gb.DoseEscalation(prior=[("normal", 0.4, 0.3)]), doses),
     (gb.DoseEscalation(rule="mean", overdose=(0.4, 0.5), cells=40), doses),
     (gb.DoseEscalation(rule="mean", overdose=(0.15, 0.05), cells=40), patients),
@@ -214,6 +230,7 @@ GAMES = [
     (gb.Guarded(gb.FixedArm(1), fallback=gb.UCB1(), exploration=1.0, alpha=0.2), lines),
     (gb.Guarded(gb.FixedArm(0), fallback=gb.UCB1(), exploration=9.0, alpha=0.5), liar, jump),
     (gb.Guarded(gb.WAGP(), fallback=gb.MOSS(), exploration=9.0, restarts=1), jump),
+    (gb.Guarded(gb.UCB1(), fallback=gb.GridThompson(cells=40), alpha=0.9), jump, liar),
     (gb.Guarded(gb.GridGreedy(cells=40), fallback=gb.MOSS(), exploration=2.0, restarts=0), liar),
     (gb.Hold(every=4), lines, days),
     (gb.Hold(gb.IDS(cells=40), most_changes=4, every=2), patients),
@@ -223,12 +240,12 @@ GAMES = [
     (gb.IDS(cells=60), lines, twins, liar),
     (gb.IDS(cells=40, likelihood="beta"), waves),
     (gb.IDS(cells=40), days, shop, hills),
-    (gb.IMED(), lines, waves, twins),
-    (gb.IMED(variance="learned"), ends, shop, days),
-    (gb.IndependentGittins(), lines, waves, twins),
+    (gb.IMED(), lines, waves, twins, liar),
+    (gb.IMED(variance="learned"), ends, shop, days, liar),
+    (gb.IndependentGittins(), liar, lines, waves, twins),
     (gb.IndependentGittins(variance=0.02, patience=2.0), shop, days),
     (gb.IndependentGittins(psi="log"), liar),
-    (gb.KLUCB(), lines, shop, twins),
+    (gb.KLUCB(), lines, shop, twins, liar),
     (gb.KLUCB(c=3.0), days, waves),
     (gb.Limited(), doses, ends),
     (gb.Limited(gb.GridThompson(cells=40), largest_step_down=2), patients),
@@ -246,31 +263,31 @@ GAMES = [
     (gb.LinUCB(), lines, liar, fares),
     (gb.LinUCB(features=FEATURES, delta=0.3), shop),
     (gb.LinearGreedy(), lines, twins, fares),
-    (gb.MOSS(), days, waves, twins),
+    (gb.MOSS(), days, waves, twins, liar),
     (gb.NonStationaryWAGP(half_window=6), lines, liar, days),
     (gb.NonStationaryWAGP(drift_time=40), shop, waves),
     (gb.OFUL(), lines, liar, fares),
     (gb.OFUL(features=FEATURES, ridge=0.3, delta=0.2), shop),
     (gb.OSSB(), lines, waves, twins, liar),
-    (gb.OSSB(), shop, days, ends),
+    (gb.OSSB(), jump, shop, days, ends),
     (gb.RegionalUCB(), lines, waves, twins),
     (gb.RegionalUCB(alpha=0.2), shop, liar),
-    (gb.RegionalUCB(alpha=0.5), days, ends),
+    (gb.RegionalUCB(alpha=0.5), jump, days, ends),
     (gb.Safe(), lines, waves, days),
     (gb.Safe(gb.GridThompson(cells=40), caution=0.5, variance=None), ends, liar),
     (gb.Safe(gb.FixedArm(1), caution=2.0, variance=0.1), doses, liar),
     (gb.SlidingWindowUCB(), lines, twins),
-    (gb.SlidingWindowUCB(window=12, xi=0.2), shop, waves, days),
-    (gb.ThompsonSampling(), lines, shop, waves, twins),
+    (gb.SlidingWindowUCB(window=12, xi=0.2), liar, shop, waves, days),
+    (gb.ThompsonSampling(), lines, shop, waves, twins, liar),
     (gb.ThompsonSampling(variance="learned"), days, waves, twins, shop),
     (gb.TSC(), lines, twins, liar, hills),
     (gb.TSC(variance="learned", alpha=0.3), hills, shop, waves, days),
-    (gb.UCB1(), days, waves, twins),
+    (gb.UCB1(), days, waves, twins, liar),
     (gb.UCBC(), lines, twins, liar, hills, days),
     (gb.UCBC(alpha=0.3, variance=0.1), hills, waves, ends),
     (gb.UCBS(), lines, twins, liar, hills, days),
     (gb.UCBS(alpha=0.3, variance="learned"), hills, waves, ends),
-    (gb.UCBTuned(), shop, waves, twins),
+    (gb.UCBTuned(), shop, waves, twins, liar),
     (gb.UncertaintyEllipsoid(), lines, liar, fares),
     (gb.UncertaintyEllipsoid(scale=0.05, features=FEATURES), shop),
     (gb.UncertaintyEllipsoid(scale=0.02, features=FEATURES, start=[0, 2, 4]), shop),
@@ -281,8 +298,8 @@ GAMES = [
     (gb.Elastic(exception=0.5, caution=0.0, theta_prior=(1.0, 3.0, 2.0)), waves),
     (gb.Elastic(drift=True), ends, jump),
     (gb.Elastic(), days),
-    (gb.RandomEffectsThompson(), lines),
-    (gb.RandomEffectsThompson(prior=(1.0, 0, 0, 1.0, 0, 0, 0, 2.0, 1.0)), shop),
+    (gb.RandomEffectsThompson(), waves),
+    (gb.RandomEffectsThompson(prior=FEW_SIZES), shop),
     # Several unknown numbers.
     (gb.DoseEscalation(rule="mean", cells=12, overdose=(0.9, 0.3)), level_and_slope),
     (
@@ -303,9 +320,11 @@ GAMES = [
     (gb.UCBC(), regions),
     (gb.UCBS(), level_and_slope),
     (gb.Uniform(), regions),
-    (gb.Elastic(exception=0.4, horizon=3000), level_and_slope),
-    (gb.Elastic(proved=True, caution=2.0), level_and_slope),
+    (gb.Elastic(exception=0.4, horizon=3000, prior=FEW_SIZES), level_and_slope),
+    (gb.Elastic(proved=True, caution=2.0, prior=FEW_SIZES), level_and_slope),
+    (gb.Elastic(arm_errors=[1.0, 0.0, 2.0, 1.0], prior=FEW_SIZES), narrow),
 ]
+FIRST_WORLDS = {policy: world for policy, world, *_ in GAMES}
 GAMES = [(policy, world) for policy, *worlds in GAMES for world in worlds]
 
 
@@ -318,7 +337,7 @@ class Game:
         self.rng = np.random.default_rng(11)
         self.names = getattr(self.model, "contexts", None)
         self.arms, self.open, self.known = [], [], []
-        self.sums, self.texts = [], []
+        self.sums, self.texts, self.means = [], [], {}
         self.several = isinstance(self.learner._cells, gb.VectorModel)
         # A round with several unknown numbers takes long in plain Python.
         self.n_rounds = 9 if self.several else 40
@@ -335,7 +354,10 @@ class Game:
         if self.world is liar:
             return [(0.2, 0.8, 0.4), (0.9, 0.1, 0.7)][n >= 25][arm]
         theta = (0.1, 0.9)[n >= 20] if self.world is jump else THETA[self.world]
-        return float(self.model.means(theta, **here)[arm])
+        key = n >= 20, *here.values()
+        if key not in self.means:
+            self.means[key] = self.model.means(theta, **here).tolist()
+        return self.means[key][arm]
 
     def play(self):
         parts = self.learner._setup._asdict() | {"tables": None}
@@ -347,9 +369,11 @@ class Game:
             self.play_round(n)
         self.look(self.n_rounds)
         if not self.several:
+            refused = self.tamper()
             self.rebase()
             self.merge()
-        return {"arms": "".join(map(str, self.arms)), "sums": self.sums, "words": self.words()}
+        found = {"arms": "".join(map(str, self.arms)), "sums": self.sums, "words": self.words()}
+        return found if self.several else found | {"refused": refused}
 
     def play_round(self, n):
         here = {} if self.names is None else {"context": self.names[self.rng.integers(2)]}
@@ -395,6 +419,26 @@ class Game:
         arm, reward, here = self.known.pop(2)
         self.try_to(lambda: self.learner.forget(arm, reward, **here))
 
+    def tamper(self):
+        """Which changed fields of a saved state are refused, in the first world of a policy."""
+        slow = isinstance(self.policy, (gb.Elastic, gb.Guarded))
+        if self.world is not (None if slow else FIRST_WORLDS[self.policy]):
+            return ""
+        rules, setup, stats, state = self.learner.parts
+        saved = json.loads(json.dumps(encode_kept(rules, state)))
+        verdicts = ""
+        for numbers in lists_of(saved):
+            for place in sorted({0, len(numbers) - 1}):
+                for changed in changes_of(numbers[place]):
+                    before, numbers[place] = numbers[place], changed
+                    try:
+                        decode_kept(rules, setup, stats, saved)
+                        verdicts += "."
+                    except StateError:
+                        verdicts += "x"
+                    numbers[place] = before
+        return verdicts
+
     def rebase(self):
         """Withdraw an arm that was played, and go on."""
         gone = self.model.arms[self.arms[0] if self.arms else 0]
@@ -416,7 +460,7 @@ class Game:
         self.texts += [str(chances), f"{learner!r} {learner.pending}", policy.reason(*parts)]
         self.texts.append(str(policy.limit(*parts, np.random.default_rng(n))))
         shown += numbers_of([learner.admissible(), policy.details(*parts)])
-        if n % 12 == 0:
+        if n % 20 == 0:
             explained = self.try_to(lambda: learner.explain(**here))
             self.texts.append(str(explained))
             shown += numbers_of(explained)
@@ -430,10 +474,26 @@ class Game:
         for learner in (one, two, two):
             learner.update(0, self.model.reward_range[1], **self.known[0][2])
         self.learner = self.learner.merge(one, two)
-        self.look(0)
+        self.look(1)
 
     def words(self):
         return hashlib.sha256(" ".join(self.texts).encode()).hexdigest()[:12]
+
+
+def lists_of(saved):
+    """Every list of numbers in plain data."""
+    if isinstance(saved, list) and saved and isinstance(saved[0], (int, float)):
+        yield saved
+    elif isinstance(saved, (list, dict)):
+        for part in saved.values() if isinstance(saved, dict) else saved:
+            yield from lists_of(part)
+
+
+def changes_of(number):
+    """Other numbers in place of one, near to it and far from it."""
+    if isinstance(number, int):
+        return number + 1, number - 1, 10**6
+    return number + 1e-5, number - 0.01, -1.0, 5.0
 
 
 def draw_statistics(rng, model, theta):
@@ -499,6 +559,7 @@ def test_a_game_is_the_recorded_one(game):
     for found_sums, sums in zip(found["sums"], expected["sums"], strict=True):
         assert found_sums == pytest.approx(sums, rel=1e-9, abs=1e-6)
     assert found["words"] == expected["words"]
+    assert found.get("refused") == expected.get("refused")
     assert found["snapshots"] == pytest.approx(expected["snapshots"], rel=1e-9, abs=1e-6)
 
 

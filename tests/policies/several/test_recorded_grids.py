@@ -29,6 +29,7 @@ CURVES = {
     "wave": (lambda a, b, p: 0.5 + 0.35 * np.cos(6.3 * a) * np.cos(4.0 * b * p), UNIT),
     "flat": (lambda a, b, p: 0.2 + 0.2 * a * p + 0.003 * b, UNIT),
     "product": (lambda a, b, p: 0.02 + 0.96 * a * b**p, {"a": (0.1, 1.0), "b": (0.2, 1.0)}),
+    "power": (lambda a, b, p: a * (p + 0.6) ** -b, {"a": (0.1, 0.9), "b": (0.05, 4.0)}),
 }
 SOLID = (
     lambda a, b, c, p: c / (1.0 + np.exp((0.3 + 3.0 * b) * p - 5.0 * a + 1.0)),
