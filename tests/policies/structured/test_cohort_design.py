@@ -125,7 +125,7 @@ def test_what_cannot_be_is_refused():
 TARGETS = (0.1, 0.25, 0.3, 0.5)
 
 
-def drawn_trials(n=80, largest=12, n_doses=4):
+def drawn_trials(n=50, largest=12, n_doses=4):
     """Patients and DLTs of trials at any stage, also such as no rule leads to."""
     rng = np.random.default_rng(8)
     treated = rng.integers(0, largest + 1, (n, n_doses)) * (rng.random((n, n_doses)) < 0.8)
