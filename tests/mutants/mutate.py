@@ -46,7 +46,11 @@ ROOMS = {
 # Tests that find most errors of a room in a few seconds, and run before all others.
 QUICK = {
     "model": ["tests/model/test_recorded_models.py", "tests/model/test_recorded_steps.py"],
-    "policies": ["tests/policies/test_recorded_arms.py"],
+    "policies": [
+        "tests/policies/test_recorded_arms.py",
+        "tests/policies/several/test_recorded_grids.py",
+        "tests/policies/test_recorded_games.py",
+    ],
     "evidence": ["tests/evidence/test_recorded_statements.py"],
     "service/log": ["tests/service/test_recorded_log.py"],
 }

@@ -286,6 +286,37 @@ def test_draws_are_followed_through_arithmetic(choose, expected):
     assert found[1] == pytest.approx(expected)
 
 
+@pytest.mark.parametrize(
+    ("choose", "expected"),
+    [
+        (lambda u: int(4.0 * u) if u >= 0.5 else 0, [0.5, 0.0, 0.25, 0.25]),
+        (lambda u: int(3.0 * u + 1.0) if u < 0.5 else 0, [0.5, 1 / 3, 1 / 6, 0.0]),
+        (lambda u: int(4.0 * (u * u)), [0.5, 0.5**0.5 - 0.5, 0.75**0.5 - 0.5**0.5, 1 - 0.75**0.5]),
+        (lambda u: int(3.0 - (-u)), [0.0, 0.0, 0.0, 1.0]),
+        (lambda u: 1 if 0.0 * u + 0.5 < 0.6 else 0, [0.0, 1.0, 0.0, 0.0]),
+        (lambda u: int(2.0 * u) + int(4.0 * u) // 3, [0.5, 0.25, 0.25, 0.0]),
+    ],
+)
+def test_a_rounded_draw_has_the_shares_of_its_integers(choose, expected):
+    found = follow_draws(lambda rng: choose(rng.random()), 4)
+    assert found == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "choose",
+    [
+        lambda u: int(-1.0 * u),  # falls
+        lambda u: int(u - 0.5),  # may be negative
+        lambda u: int(2_001 * u) % 2,  # too many integers
+        lambda u: int(u / u),
+        lambda u: int((u + 1.0) * u),
+        lambda u: int(u / 0.0 < 1.0),
+    ],
+)
+def test_other_arithmetic_is_not_followed(choose):
+    assert follow_draws(lambda rng: choose(rng.random()), 2) is None
+
+
 def test_one_draw_is_compared_again_and_again():
     def choose(rng):
         left, weights = rng.random() * 10.0, [1.0, 2.0, 3.0, 4.0]

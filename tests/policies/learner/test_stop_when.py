@@ -5,6 +5,7 @@ import pytest
 
 import globalbandits as gb
 from globalbandits.compiling.engine import Engine
+from tests.policies.checksums import checksum, numbers_of
 from tests.simulation.worlds import assert_same_bits
 
 DOSES = [1.0, 2.0, 3.0, 4.0]
@@ -287,3 +288,80 @@ def test_a_rule_that_does_not_fit_is_refused():
         gb.simulate(env_of([0.1] * 4), [gb.WAGP()], 5, stop=36)
     with pytest.raises(gb.PolicyError, match="prior must have a density on the domain that is a"):
         gb.Learner(gb.GridPlugIn(prior=(0.0, 1e-300)), MODEL)
+
+
+LINES = gb.RewardModel(
+    lambda theta, arm: 4.0 * theta * arm - 2.0, [0.5, 1.0, 2.0], reward_range=(-2.0, 8.0)
+)
+TWO_NUMBERS = gb.dose.logistic(
+    DOSES, intercept=(-3.0, 3.0), slope=(0.1, 3.0), reference=2.0, target=0.25
+)
+NORMALS = [("normal", -0.5, 1.0), ("lognormal", -0.3, 0.4)]
+STOPS = [
+    ("above", gb.StopWhen(above=0.15, confidence=0.8), MODEL),
+    ("above of another arm", gb.StopWhen(above=0.2, arm=1, confidence=0.7, after=9), MODEL),
+    ("above at all times", gb.StopWhen(above=0.1, by="anytime", confidence=0.6), MODEL),
+    ("above in units", gb.StopWhen(above=1.0, arm=2, confidence=0.9, cells=70), LINES),
+    ("above with a prior", gb.StopWhen(above=0.12, prior=(2.0, 0.5), confidence=0.75), MODEL),
+    ("above with a variance", gb.StopWhen(above=0.15, prior_variance=1.3, confidence=0.6), MODEL),
+    (
+        "above of two",
+        gb.StopWhen(above=0.15, prior=NORMALS, correlation=0.3, confidence=0.7),
+        TWO_NUMBERS,
+    ),
+    ("one contender", gb.StopWhen(one_contender=True, contender_rewards=2, confidence=0.5), MODEL),
+    ("one at all times", gb.StopWhen(one_contender=True, by="anytime", confidence=0.4), LINES),
+    ("one of two", gb.StopWhen(one_contender=True, confidence=0.5), TWO_NUMBERS),
+    ("decisions", gb.StopWhen(decisions=7), MODEL),
+    ("at any", gb.StopWhen(at_any=6), LINES),
+    ("at the recommended", gb.StopWhen(at_recommended=5), MODEL),
+    ("precision", gb.StopWhen(precision=4.0, confidence=0.9, after=4), LINES),
+    ("precision of two", gb.StopWhen(precision=0.35, prior=NORMALS, confidence=0.8), TWO_NUMBERS),
+    (
+        "all",
+        gb.StopWhen(above=0.6, one_contender=True, decisions=30, at_any=9, precision=0.2),
+        MODEL,
+    ),
+]
+
+
+def stop_of(rule, model):
+    """A sum over all numbers of a rule; the number of rewards at the stop, and its reason."""
+    policy = gb.DoseEscalation(rule="mean", cells=9)
+    policy = policy if model is TWO_NUMBERS else gb.GridGreedy(cells=50)
+    learner = gb.Learner(policy, model, seed=2, compiled=False)
+    rng, reason, (low, high) = np.random.default_rng(14), None, model.reward_range
+    while reason is None and learner.n_observations < 40:
+        arm = int(rng.integers(model.n_arms))
+        learner.update(arm, high if rng.random() < 0.12 + 0.12 * arm else low)
+        reason = learner.should_stop(rule)
+    return checksum(numbers_of(rule.setup(model))), learner.n_observations, reason
+
+
+# What `stop_of` returned when these rules were written.
+RECORDED_STOPS = {
+    "above": (-8873.3020551, 40, None),
+    "above of another arm": (-7863.0027685, 18, "too high"),
+    "above at all times": (-8336.4582163, 40, None),
+    "above in units": (-3974.4633595, 27, "too high"),
+    "above with a prior": (-8629.3295179, 1, "too high"),
+    "above with a variance": (-8914.8396059, 40, None),
+    "above of two": (-111520.8765819, 1, "too high"),
+    "one contender": (-8587.0959226, 4, "one contender"),
+    "one at all times": (-11032.6334258, 13, "one contender"),
+    "one of two": (-202816.0196958, 36, "one contender"),
+    "decisions": (-8582.6850229, 7, "decisions"),
+    "at any": (-11039.7330996, 13, "at any"),
+    "at the recommended": (-8584.6454268, 32, "at recommended"),
+    "precision": (-11044.1060524, 7, "precise"),
+    "precision of two": (-105663.3888086, 7, "precise"),
+    "all": (-11251.1626189, 20, "at any"),
+}
+
+
+@pytest.mark.parametrize(("name", "rule", "model"), STOPS, ids=[name for name, *_ in STOPS])
+def test_a_rule_holds_and_stops_what_is_recorded(name, rule, model):
+    numbers, n_rewards, reason = stop_of(rule, model)
+    assert (n_rewards, reason) == RECORDED_STOPS[name][1:]
+    assert numbers == pytest.approx(RECORDED_STOPS[name][0], rel=1e-9)
+    assert gb.StopWhen.from_dict(rule.to_dict()) == rule

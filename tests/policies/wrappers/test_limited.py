@@ -479,3 +479,15 @@ def test_a_generator_may_be_handed_in():
     assert learner.state()["generator"] == before
     with pytest.raises(gb.PolicyError, match=r"rng must be a numpy\.random\.Generator, got 3"):
         learner.select(rng=3)
+
+
+@pytest.mark.parametrize("low", [0, 1])
+def test_no_arm_is_admissible_once_the_lowest_is_eliminated(low):
+    model = gb.dose.logistic([1.0, 2.0, 3.0, 4.0], domain=(0.0, 4.0), target=0.25)
+    learner = gb.Learner(gb.Limited(elimination=0.9, low=low), model, seed=0)
+    learner.update([low] * 4, [1.0] * 4)
+    assert learner.admissible() == []
+    with pytest.raises(gb.PolicyError, match=f"arm {low}, the lowest, is eliminated; stop"):
+        learner.select()
+    with pytest.raises(gb.RewardError, match=r"which are \[\]"):
+        learner.select(allowed=[low])

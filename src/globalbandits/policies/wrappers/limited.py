@@ -468,6 +468,8 @@ class Limited(WrapperPolicy):
         """Return the arms within the limits."""
         low, high = lowest(setup, state), highest(setup, stats, state)
         last = first_eliminated(setup, stats) - 1
+        if last < setup.low:
+            return []
         low, high = min(low, last), min(high, last)
         free = [arm for arm in range(low, high + 1) if n_open(state, arm) < setup.max_open]
         if free:
