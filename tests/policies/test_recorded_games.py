@@ -51,7 +51,7 @@ def ends():
 
 @cache
 def shop():
-    return gb.demand.exponential([2.0, 3.0, 4.0, 5.0, 6.0], cost=1.5)
+    return gb.demand.linear([2.0, 3.0, 4.0, 5.0, 6.0], cost=1.5)
 
 
 @cache
@@ -82,10 +82,15 @@ def days():
     )
 
 
+def sigmoid(z):
+    """Like the logistic function, but with operations that all processors round in the same way."""
+    return 0.5 + 0.5 * z / np.sqrt(1.0 + z * z)
+
+
 @cache
 def level_and_slope():
     return gb.VectorModel(
-        lambda level, slope, p: 1.0 / (1.0 + np.exp(slope * p - level)),
+        lambda level, slope, p: sigmoid(0.5 * (level - slope * p)),
         [1.0, 2.0, 3.0, 4.0],
         domain={"level": (-1.0, 4.0), "slope": (0.25, 3.0)},
         value=lambda sold, p: (p - 0.5) * sold,
@@ -177,7 +182,7 @@ def patients():
 THETA = {
     lines: 0.31,
     ends: 0.55,
-    shop: 0.22,
+    shop: 0.11,
     doses: 0.55,
     waves: 0.6,
     days: 0.7,
@@ -261,9 +266,9 @@ GAMES = [
     (gb.Limited(gb.Uniform(), wait_for=0, least_weight=0.95, cohort=2, high=3), lines),
     (gb.Limited(gb.Uniform(), largest_step=2, cohort=2, elimination=0.3), patients),
     (gb.Limited(gb.Safe(gb.FixedArm(2), caution=3.0, variance=0.01), largest_step=None), liar),
-    (gb.Limited(gb.DoseEscalation(rule="mean", overdose=(0.2, 0.3), cells=10)), patients),
+    (gb.Limited(gb.DoseEscalation(rule="mean", overdose=(0.2, 0.3), cells=11)), patients),
     (gb.Hold(gb.Safe(gb.FixedArm(0), caution=3.0, variance=0.01), every=3), liar),
-    (gb.Safe(gb.DoseEscalation(rule="mean", overdose=(0.2, 0.3), cells=10)), patients),
+    (gb.Safe(gb.DoseEscalation(rule="mean", overdose=(0.2, 0.3), cells=11)), patients),
     (
         gb.Guarded(gb.UCB1(), fallback=gb.Safe(gb.FixedArm(1), variance=0.01)),
         liar,
@@ -396,7 +401,8 @@ class Game:
             low, high = self.model.reward_range
             p = (mean - low) / (high - low)
             is_beta = n % 3 == 0 and self.world is not twins
-            unit = 1.0 - u ** (p / (1.0 - p)) if is_beta else float(u < p)
+            # Rounded, because the last digits of a mean depend on the processor.
+            unit = round(1.0 - u ** (p / (1.0 - p)), 9) if is_beta else float(u < p)
             due = n + 1 + (int(9 * v) if v < 0.6 else 0)
             self.open.append((due, arm, low + (high - low) * unit, here))
         for entry in [entry for entry in self.open if entry[0] <= n + 1 or arm is None]:
