@@ -101,9 +101,14 @@ class Mutant(NamedTuple):
 def sites(tree: ast.Module) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
     """Yield nodes that can be changed, with the kind of the change.
 
-    Docstrings, annotations, imports, messages and `__all__` are left alone.
+    Docstrings, annotations, imports, messages, `__all__` and overloads, which are never executed,
+    are left alone.
     """
+    overloads = [node for node in ast.walk(tree) if _is_overload(node)]
+    left_alone = {part for overload in overloads for part in ast.walk(overload)}
     for node in ast.walk(tree):
+        if node in left_alone:
+            continue
         match node:
             case ast.Compare(ops=[operator]) if type(operator) in SWAPS:
                 yield node, "comparison"
@@ -136,6 +141,12 @@ def _has_text(node: ast.AST) -> bool:
 
 def _is_type_checking(node: ast.If) -> bool:
     return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
+def _is_overload(node: ast.AST) -> bool:
+    return isinstance(node, ast.FunctionDef) and any(
+        isinstance(part, ast.Name) and part.id == "overload" for part in node.decorator_list
+    )
 
 
 def change(node: ast.expr | ast.stmt, kind: str) -> None:

@@ -4,7 +4,7 @@ import math
 
 from globalbandits.model import RewardModel
 from globalbandits.policies import UCB1, Learner
-from globalbandits.policies.independent.ucb1 import tabulated_bonuses
+from globalbandits.policies.independent.ucb1 import tabulated_bonuses, tabulated_widths
 from tests.policies.families import model_of
 
 CROSS = RewardModel.from_functions([lambda theta: theta, lambda theta: 1.0 - theta])
@@ -40,3 +40,13 @@ def test_bonuses_beyond_the_table_are_those_of_the_formula():
         index = 0.5 + math.sqrt(2.0 * math.log(n_rewards))
         assert f"{index:.6g}" in learner.explain().reason
         assert learner.select() == 1
+
+
+def test_widths_in_the_table_and_beyond_it_are_those_of_the_formula():
+    learner = Learner(UCB1(), CROSS, seed=0, compiled=False)
+    for first in (0, tabulated_widths().size - 3):
+        learner.update([0] * first, [0.5] * first)
+        for _ in range(4):
+            learner.update(0, 0.5)
+            n_rewards = learner.pulls[0]
+            assert learner.parts[-1].widths.tolist() == [1.0 / math.sqrt(n_rewards), 0.0]

@@ -70,8 +70,8 @@ class Options(TypedDict, total=False):
 def linear(
     prices: Iterable[float],
     *,
-    level: float = ...,
-    slope: Interval | None = ...,
+    level: float = 1.0,
+    slope: Interval | None = None,
     **options: Unpack[Options],
 ) -> RewardModel: ...
 @overload
@@ -79,7 +79,7 @@ def linear(
     prices: Iterable[float],
     *,
     level: Interval | str,
-    slope: Interval | None = ...,
+    slope: Interval | None = None,
     **options: Unpack[Options],
 ) -> VectorModel: ...
 @overload
@@ -127,25 +127,25 @@ def linear(
 @overload
 def linear_power(
     prices: Iterable[float],
-    power: float = ...,
+    power: float = 2.0,
     *,
-    level: float = ...,
-    slope: Interval | None = ...,
+    level: float = 1.0,
+    slope: Interval | None = None,
     **options: Unpack[Options],
 ) -> RewardModel: ...
 @overload
 def linear_power(
     prices: Iterable[float],
-    power: float = ...,
+    power: float = 2.0,
     *,
     level: Interval | str,
-    slope: Interval | None = ...,
+    slope: Interval | None = None,
     **options: Unpack[Options],
 ) -> VectorModel: ...
 @overload
 def linear_power(
     prices: Iterable[float],
-    power: float = ...,
+    power: float = 2.0,
     *,
     level: Interval | str,
     slope: float,
@@ -222,8 +222,8 @@ def _linear_power(
 def exponential(
     prices: Iterable[float],
     *,
-    level: float = ...,
-    slope: Interval | None = ...,
+    level: float = 1.0,
+    slope: Interval | None = None,
     **options: Unpack[Options],
 ) -> RewardModel: ...
 @overload
@@ -231,7 +231,7 @@ def exponential(
     prices: Iterable[float],
     *,
     level: Interval | str,
-    slope: Interval | None = ...,
+    slope: Interval | None = None,
     **options: Unpack[Options],
 ) -> VectorModel: ...
 @overload
@@ -299,9 +299,9 @@ def exponential(
 @overload
 def logit(
     prices: Iterable[float],
-    sensitivity: float | None = ...,
+    sensitivity: float | None = None,
     *,
-    level: Interval | None = ...,
+    level: Interval | None = None,
     **options: Unpack[Options],
 ) -> RewardModel: ...
 @overload
@@ -317,7 +317,7 @@ def logit(
     prices: Iterable[float],
     sensitivity: Interval,
     *,
-    level: Interval | str | None = ...,
+    level: Interval | str | None = None,
     **options: Unpack[Options],
 ) -> VectorModel: ...
 @overload
@@ -398,25 +398,25 @@ def logit(
 @overload
 def isoelastic(
     prices: Iterable[float],
-    reference: float | None = ...,
+    reference: float | None = None,
     *,
-    level: float = ...,
-    elasticity: Interval | None = ...,
+    level: float = 1.0,
+    elasticity: Interval | None = None,
     **options: Unpack[Options],
 ) -> RewardModel: ...
 @overload
 def isoelastic(
     prices: Iterable[float],
-    reference: float | None = ...,
+    reference: float | None = None,
     *,
     level: Interval | str,
-    elasticity: Interval | None = ...,
+    elasticity: Interval | None = None,
     **options: Unpack[Options],
 ) -> VectorModel: ...
 @overload
 def isoelastic(
     prices: Iterable[float],
-    reference: float | None = ...,
+    reference: float | None = None,
     *,
     level: Interval | str,
     elasticity: float,
@@ -477,28 +477,28 @@ def isoelastic(
 @overload
 def log_log(
     prices: Iterable[float],
-    reference: float | None = ...,
-    cutoff: float | None = ...,
+    reference: float | None = None,
+    cutoff: float | None = None,
     *,
-    level: float = ...,
-    elasticity: Interval | None = ...,
+    level: float = 1.0,
+    elasticity: Interval | None = None,
     **options: Unpack[Options],
 ) -> RewardModel: ...
 @overload
 def log_log(
     prices: Iterable[float],
-    reference: float | None = ...,
-    cutoff: float | None = ...,
+    reference: float | None = None,
+    cutoff: float | None = None,
     *,
     level: Interval | str,
-    elasticity: Interval | None = ...,
+    elasticity: Interval | None = None,
     **options: Unpack[Options],
 ) -> VectorModel: ...
 @overload
 def log_log(
     prices: Iterable[float],
-    reference: float | None = ...,
-    cutoff: float | None = ...,
+    reference: float | None = None,
+    cutoff: float | None = None,
     *,
     level: Interval | str,
     elasticity: float,

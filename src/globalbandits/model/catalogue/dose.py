@@ -64,8 +64,8 @@ class Options(TypedDict, total=False):
 def linear(
     doses: Iterable[float],
     *,
-    intercept: float = ...,
-    slope: Interval | None = ...,
+    intercept: float = 0.0,
+    slope: Interval | None = None,
     **options: Unpack[Options],
 ) -> RewardModel: ...
 @overload
@@ -73,7 +73,7 @@ def linear(
     doses: Iterable[float],
     *,
     intercept: Interval,
-    slope: Interval | None = ...,
+    slope: Interval | None = None,
     **options: Unpack[Options],
 ) -> VectorModel: ...
 @overload
@@ -128,10 +128,10 @@ def linear(
 @overload
 def logistic(
     doses: Iterable[float],
-    intercept: float = ...,
+    intercept: float = -3.0,
     *,
-    slope: Interval | None = ...,
-    reference: float | None = ...,
+    slope: Interval | None = None,
+    reference: float | None = None,
     **options: Unpack[Options],
 ) -> RewardModel: ...
 @overload
@@ -139,8 +139,8 @@ def logistic(
     doses: Iterable[float],
     intercept: Interval,
     *,
-    slope: Interval | None = ...,
-    reference: float | None = ...,
+    slope: Interval | None = None,
+    reference: float | None = None,
     **options: Unpack[Options],
 ) -> VectorModel: ...
 @overload
@@ -149,7 +149,7 @@ def logistic(
     intercept: Interval,
     *,
     slope: float,
-    reference: float | None = ...,
+    reference: float | None = None,
     **options: Unpack[Options],
 ) -> RewardModel: ...
 def logistic(
@@ -234,25 +234,25 @@ def logistic(
 @overload
 def emax(
     doses: Iterable[float],
-    hill: float = ...,
+    hill: float = 1.0,
     *,
-    level: float = ...,
-    ed50: Interval | None = ...,
+    level: float = 1.0,
+    ed50: Interval | None = None,
     **options: Unpack[Options],
 ) -> RewardModel: ...
 @overload
 def emax(
     doses: Iterable[float],
-    hill: float = ...,
+    hill: float = 1.0,
     *,
     level: Interval,
-    ed50: Interval | None = ...,
+    ed50: Interval | None = None,
     **options: Unpack[Options],
 ) -> VectorModel: ...
 @overload
 def emax(
     doses: Iterable[float],
-    hill: float = ...,
+    hill: float = 1.0,
     *,
     level: Interval,
     ed50: float,
