@@ -1,7 +1,5 @@
 """Settings and fixtures shared by all tests."""
 
-import os
-
 import pytest
 from hypothesis import settings
 
@@ -13,12 +11,6 @@ settings.load_profile("steady")
 
 # Files whose tests share a set-up of many seconds.
 LONG_SETUPS = ("test_site.py", "test_replicas.py", "test_server_kill.py", "test_page.py")
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers(config):
-    """One worker more than processors: some tests wait for a browser, a server or a process."""
-    return os.cpu_count() + 1
 
 
 def pytest_collection_modifyitems(items):

@@ -1,24 +1,20 @@
-"""Plain functions compiled by Numba together with the plain functions they call."""
+"""Plain functions compiled as the package compiles its own."""
 
-import types
 from functools import cache
 
-import numba
+import numpy as np
+
+from globalbandits.compiling.engine import Engine
 
 
 @cache
 def compiled(function):
-    """A compiled copy of a function; the original and its globals stay as they are."""
-    scope = dict(function.__globals__)
-    cells = tuple(types.CellType(_replaced(c.cell_contents)) for c in function.__closure__ or ())
-    copy = types.FunctionType(
-        function.__code__, scope, function.__name__, function.__defaults__, cells
-    )
-    for name in function.__code__.co_names:
-        if name in scope:
-            scope[name] = _replaced(scope[name])
-    return numba.njit(error_model="numpy")(copy)
+    """A compiled copy of a function whose first arguments are NamedTuples and arrays."""
+    engine = Engine()
 
+    def call(*arguments):
+        n_data = sum(hasattr(item, "_fields") or isinstance(item, np.ndarray) for item in arguments)
+        data, numbers = arguments[:n_data], arguments[n_data:]
+        return engine.bind(function, function.__name__, data, *numbers)(*numbers)
 
-def _replaced(value):
-    return compiled(value) if isinstance(value, types.FunctionType) else value
+    return call
