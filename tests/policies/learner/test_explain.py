@@ -13,7 +13,7 @@ from globalbandits.model.catalogue import (
     demand,
     dose,
 )
-from globalbandits.policies import UCB1, WAGP, ArmReport, Learner, RegionalUCB
+from globalbandits.policies import UCB1, WAGP, ArmReport, Learner, Limited, RegionalUCB
 from tests.policies.families import model_of
 from tests.policies.learner.test_learner import POLICIES, play
 
@@ -161,6 +161,14 @@ def test_an_estimate_at_the_end_of_the_domain_is_said():
     assert "at the upper end of the domain" in str(learner.evidence_against_model())
     assert "the true one may lie beyond it" in learner.evidence_against_model().explain()
     assert "upper end" in learner._repr_html_()
+
+
+def test_a_notebook_shows_why_there_is_no_arm():
+    model = dose.power([0.05, 0.1, 0.2], target=0.2)
+    learner = Learner(Limited(UCB1(), elimination=0.5), model, seed=0)
+    learner = learner.with_model(withdraw=[model.arms[0]])
+    learner.update([0] * 8 + [1] * 8, [1.0] * 16)
+    assert learner._repr_html_().startswith("<p>allowed must have an arm within the limits")
 
 
 def test_it_is_frozen():

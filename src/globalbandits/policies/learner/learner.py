@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable
 from copy import deepcopy
 from functools import cache
+from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -177,7 +178,10 @@ class Learner:
         if isinstance(self._model, ContextModel):
             parts = [self.explain(context=name)._repr_html_() for name in self._model.contexts[:4]]
             return "".join(parts)
-        return self.explain()._repr_html_()
+        try:
+            return self.explain()._repr_html_()
+        except RewardError as error:  # limits and withdrawn arms leave no arm
+            return f"<p>{escape(str(error))}</p>"
 
     # Deciding.
 
