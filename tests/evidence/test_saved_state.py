@@ -122,8 +122,9 @@ def test_statistics_and_histogram_must_agree(field, change, message):
 
 def test_statistics_that_are_kept_elsewhere_are_not_read_twice():
     stats = no_statistics(12)
-    with pytest.raises(gb.StateError, match="statistics and model must be null where they"):
-        Evidence.restore(model_of("pricing"), saved(), statistics=stats)
+    for state in (saved(), damaged(statistics=None), damaged(model=None)):
+        with pytest.raises(gb.StateError, match="statistics and model must be null where they"):
+            Evidence.restore(model_of("pricing"), state, statistics=stats)
     with pytest.raises(gb.StateError, match="evidence must agree with the statistics, got 27 rew"):
         Evidence.restore(
             model_of("pricing"), damaged(statistics=None, model=None), statistics=stats
