@@ -244,6 +244,7 @@ def test_nothing_is_known_without_rewards():
     # The lowest price is not best anywhere in this box.
     assert evidence.contenders().arms == (1, 2, 3, 4, 5, 6)
     assert evidence.earnings(2).amount == 0.0
+    assert inference(trial(), [0] * 4, [0] * 4).log_marginal == 0.0
 
 
 def test_earnings_lie_between_those_of_the_set():
