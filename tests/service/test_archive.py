@@ -19,7 +19,7 @@ from globalbandits.service.log.replay import (
 )
 from globalbandits.service.stores import SQLiteStore
 from globalbandits.service.stores.records import Decision
-from tests.service.worlds import WAGP, HandClock
+from tests.service.worlds import WAGP, HandClock, copy_of_store, sql
 
 UNIFORM = WAGP | {"policy": {"policy": "uniform"}}
 DECISION = Decision("d", 1, None, 0, 0, 0, 1, 1, 0, None)
@@ -42,15 +42,9 @@ def written():
 
 @pytest.fixture
 def store(written):
-    other = SQLiteStore(":memory:")
-    written._writer.backup(other._writer)
+    other = copy_of_store(written)
     yield other
     other.close()
-
-
-def sql(store, text, *values):
-    store._writer.execute(text, values)
-    store._writer.commit()
 
 
 def report_of(store, **options):

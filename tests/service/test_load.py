@@ -10,7 +10,7 @@ from globalbandits.service.log.archive.retention import prune
 from globalbandits.service.log.bandit import Bandit
 from globalbandits.service.log.load import kept_snapshot, load, load_start
 from globalbandits.service.stores import SQLiteStore
-from tests.service.worlds import SECOND, WAGP, HandClock
+from tests.service.worlds import SECOND, WAGP, HandClock, copy_of_store, sql
 
 
 @pytest.fixture(scope="module")
@@ -34,15 +34,9 @@ def written():
 
 @pytest.fixture
 def store(written):
-    other = SQLiteStore(":memory:")
-    written._writer.backup(other._writer)
+    other = copy_of_store(written)
     yield other
     other.close()
-
-
-def sql(store, text, *values):
-    store._writer.execute(text, values)
-    store._writer.commit()
 
 
 @pytest.fixture

@@ -45,3 +45,16 @@ class UnavailableStore(SQLiteStore):
             raise StoreUnavailable("no store")
         with super().transaction() as rows:
             yield rows
+
+
+def copy_of_store(store):
+    """A copy in memory of a store in memory."""
+    other = SQLiteStore(":memory:")
+    store._writer.backup(other._writer)
+    return other
+
+
+def sql(store, text, *values):
+    """Change a store by hand."""
+    store._writer.execute(text, values)
+    store._writer.commit()
