@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import Executor, Future
 
 import pytest
 
@@ -94,6 +95,35 @@ def test_shards_that_an_executor_has_finished_are_kept():
     words, _ = interrupt(horizon=1_000, runs=50_000, how="executor")
     assert words[:1] + words[2:3] == ["result", "True"]
     assert 3 * 6_250 <= int(words[1]) < 50_000
+
+
+class OneShard(Executor):
+    """Plays the first shard, and leaves the others waiting."""
+
+    def __init__(self):
+        self.futures = []
+
+    def submit(self, call, *arguments):
+        future = Future()
+        if not self.futures:
+            future.set_result(call(*arguments))
+        self.futures.append(future)
+        return future
+
+
+def test_a_shard_that_is_being_stored_is_kept(monkeypatch):
+    store, n_runs = workers.RequestInPlay.store, []
+
+    def interrupted_once(request, places, part):
+        n_runs.append(places.stop - places.start)
+        if len(n_runs) == 1:
+            raise KeyboardInterrupt
+        store(request, places, part)
+
+    monkeypatch.setattr(workers.RequestInPlay, "store", interrupted_once)
+    with pytest.warns(RuntimeWarning, match="interrupted: the result holds"):
+        result = simulate(pricing(), [WAGP()], 20, runs=80, executor=OneShard())
+    assert result.dataset.sizes["run"] == n_runs[0] == n_runs[1] < 80
 
 
 def test_an_error_in_a_thread_stops_the_others(monkeypatch):

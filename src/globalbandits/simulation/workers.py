@@ -608,7 +608,7 @@ class ShardLoop:
 
     def _take(self, future: Future[Records | None]) -> None:
         """Store the records of a finished shard, or resubmit it if its worker died."""
-        shard = self._pending.pop(future)
+        shard = self._pending[future]
         try:
             part = future.result()
         except self._workers.losses as error:
@@ -619,6 +619,8 @@ class ShardLoop:
             self._fail(shard.key, error)
         else:
             self._store(shard, part)
+        # Last, so that `_keep_what_is_done` stores the shard if an interrupt came before.
+        del self._pending[future]
 
     def _send_again(self, shard: Shard, error: BaseException) -> None:
         place = shard.key, shard.places.start
