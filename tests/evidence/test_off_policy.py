@@ -1,6 +1,7 @@
 """Estimates of a fixed policy's value without curves: their numbers, coverage and refusals."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -433,9 +434,11 @@ def test_worth_may_bend_by_rounding_alone():
     for bend in (6.1e-9, -6.1e-9, 0.1):
         with pytest.raises(EvidenceError) as caught:
             worth_ends(bent(bend))
-        assert str(caught.value) == (
-            "value must be linear in the reward, as a price less a cost is, got 'one that is not'"
-        )
+        rule = r"value must be linear in the reward, as a price less a cost is \(arm (0.5|1.0), "
+        assert re.match(rule + r"rewards 0, 0.5 and 1\), got \[", str(caught.value))
+    twice = RewardModel("theta * arm", [0.5], value="mean * mean")
+    with pytest.raises(EvidenceError, match=re.escape("got [0.0, 0.25, 1.0]")):
+        worth_ends(twice)
     falling = RewardModel("theta * arm", [0.5, 1.0], value="arm - 2 * mean")
     assert [ends.tolist() for ends in worth_ends(falling)] == [[-1.5, -1.0], [0.5, 1.0]]
 

@@ -235,7 +235,7 @@ def test_other_dose_families_with_two_numbers():
         (lambda: gb.demand.exponential(PRICES, level=None), "level must be a number, got None"),
         (
             lambda: gb.demand.exponential(PRICES, level=0.5, slope=0.3),
-            "exponential must have at least one pair (low, high) among level, slope",
+            "level and slope must include a number that is unknown, given as a pair (low, high)",
         ),
         (
             lambda: gb.demand.exponential(PRICES, slope=(0, 1), domain=(0, 1)),

@@ -277,10 +277,12 @@ def worth_ends(model: AnyModel) -> tuple[FloatArray, FloatArray]:
     ends = np.array(
         [model.worth_of(arm, [low, 0.5 * (low + high), high]) for arm in range(model.n_arms)]
     )
-    gap = np.abs(ends[:, 1] - 0.5 * (ends[:, 0] + ends[:, 2])).max()
-    rule = "be linear in the reward, as a price less a cost is"
-    linear = gap <= 1e-9 * max(1.0, float(np.abs(ends).max()))
-    require(linear, "value", rule, "one that is not", EvidenceError)
+    gaps = np.abs(ends[:, 1] - 0.5 * (ends[:, 0] + ends[:, 2]))
+    arm = int(np.argmax(gaps))
+    where = f"arm {model.arms[arm]}, rewards {low:g}, {0.5 * (low + high):g} and {high:g}"
+    rule = f"be linear in the reward, as a price less a cost is ({where})"
+    linear = gaps[arm] <= 1e-9 * max(1.0, float(np.abs(ends).max()))
+    require(linear, "value", rule, ends[arm].tolist(), EvidenceError)
     return ends[:, ::2].min(axis=1), ends[:, ::2].max(axis=1)
 
 

@@ -94,8 +94,8 @@ def named_model(
     """
     box = {key: number for key, number in numbers.items() if isinstance(number, tuple)}
     known = {key: number for key, number in numbers.items() if not isinstance(number, tuple)}
-    rule = f"have at least one pair (low, high) among {', '.join(numbers)}"
-    require(bool(box), name.partition(".")[2], rule, dict(numbers), ModelError)
+    rule = "include a number that is unknown, given as a pair (low, high)"
+    require(bool(box), " and ".join(numbers), rule, dict(numbers), ModelError)
     fixed = {**constants, **known}
     options: dict[str, Any] = {"reward_range": reward_range, "value": value}
     model: AnyModel
