@@ -242,27 +242,20 @@ def test_names_of_fields_are_part_of_the_key(folder):
 
 
 def test_other_threads_go_on_while_compiled_code_runs(folder):
-    def kernel(n):
-        total = 0.0
-        for i in range(n):
-            total += 1.0 / (1.0 + total + i)
-        return total
+    def wait(signal, turns, limit):
+        while signal[0] == 0 and turns[0] < limit:
+            turns[0] += 1
 
-    compiled = compile_kernel(kernel, 1)
-    n = 1_000_000
-    while True:  # until it takes long enough to tell
-        begin = time.perf_counter()
-        compiled(n)
-        if (seconds := time.perf_counter() - begin) > 0.4:
-            break
-        n *= 2
-    thread = threading.Thread(target=compiled, args=(n,))
+    signal, turns = np.zeros(1, np.int64), np.zeros(1, np.int64)
+    limit = 3 * 10**10  # tens of seconds: reached only if this thread cannot set the signal
+    compiled = compile_kernel(wait, signal, turns, limit)
+    thread = threading.Thread(target=compiled, args=(signal, turns, limit))
     thread.start()
-    longest, last = 0.0, time.perf_counter()
-    while thread.is_alive():
-        now = time.perf_counter()
-        longest, last = max(longest, now - last), now
-    assert longest < seconds / 2
+    while turns[0] == 0:
+        time.sleep(0.001)
+    signal[0] = 1
+    thread.join()
+    assert turns[0] < limit
 
 
 def test_functions_of_one_name_from_two_processes_are_told_apart(folder, monkeypatch):

@@ -1,6 +1,5 @@
 """From tables to statistics."""
 
-import time
 
 import numpy as np
 import pandas as pd
@@ -99,12 +98,10 @@ def test_ties_in_time_stay_together():
     assert late_rows(np.array([1, 1, 1, 1, 1, 2])).tolist() == [False] * 5 + [True]
 
 
-def test_a_million_rows_take_about_a_second():
+def test_a_million_rows_become_a_panel():
     history = histories.exponential_demand(500, 2_000, seed=1)
     rows = {**history, "group": np.array([f"store {g}" for g in range(500)])[history["group"]]}
-    started = time.process_time()
     panel = panel_of(rows)
-    assert time.process_time() - started < 5.0
     assert panel.n_rewards == 1_000_000
     assert panel.counts.shape == (500, 7)
 

@@ -11,16 +11,17 @@ from tests.service.worlds import THOMPSON, WAGP, HandClock
 
 
 class HandTime:
-    """Seconds that pass when they are told to, or by a step at each look."""
+    """Seconds that pass when they are told to; processor time passes by a step at each look."""
 
     def __init__(self, step=0.0):
-        self.now, self.step = 1_000.0, step
+        self.now, self.computed, self.step = 1_000.0, 0.0, step
 
     def monotonic(self):
-        self.now += self.step
         return self.now
 
-    perf_counter = monotonic
+    def thread_time(self):
+        self.computed += self.step
+        return self.computed
 
 
 class Polls:
@@ -204,11 +205,13 @@ def test_pauses_are_longer_after_errors_and_long_polls(
 ):
     follower, _ = follow(logs[1])
     follower.stop()
-    # A poll takes a thousandth of a second.
-    monkeypatch.setattr(follower_module, "time", HandTime(step=0.001))
+    # A poll computes for a thousandth of a second, and waits for three seconds.
+    time = HandTime(step=0.001)
+    monkeypatch.setattr(follower_module, "time", time)
     follower._poll_seconds, follower._stopped = poll_seconds, Polls(2)
 
     def answer():
+        time.now += 3.0
         if poll is not None:
             raise poll
 

@@ -19,7 +19,7 @@ POLL_SECONDS = 0.2
 RECOUNT_SECONDS = 10.0  # between counts of all decisions, including those of other processes
 _UNAVAILABLE_POLL_SECONDS = 1.0
 _ERROR_POLL_SECONDS = 10.0
-# Pause at least this many times as long as a poll takes, if there are very many bandits.
+# Pause at least this many times as long as a poll computes, if there are very many bandits.
 _PAUSE_PER_POLL = 20.0
 _LOGGER = logging.getLogger("globalbandits.service")
 
@@ -66,10 +66,11 @@ class Follower:
     def _run(self) -> None:
         pause = self._poll_seconds
         while not self._stopped.wait(pause):
-            started = time.perf_counter()
+            # Processor time: after an outage a poll may wait for a new connection.
+            started = time.thread_time()
             try:
                 self._poll()
-                pause = _PAUSE_PER_POLL * (time.perf_counter() - started)
+                pause = _PAUSE_PER_POLL * (time.thread_time() - started)
             except StoreUnavailable:
                 # Callers get this error from their own requests.
                 pause = _UNAVAILABLE_POLL_SECONDS
