@@ -1,6 +1,5 @@
 """From tables to statistics."""
 
-
 import numpy as np
 import pandas as pd
 import polars as pl
