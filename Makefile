@@ -7,8 +7,9 @@ BIN := .venv/bin
 READY := .venv/.ready
 TOOLS := .venv/.ready-tools
 # The newest versions are what .venv has.
-OLDEST := tests/compiling tests/simulation/test_equivalence.py tests/policies/learner/test_learner.py \
-	tests/cli/test_arguments.py tests/test_import.py tests/random
+OLDEST := tests/compiling/test_compiler.py tests/compiling/test_fingerprint.py tests/compiling/test_views.py \
+	tests/simulation/test_equivalence.py tests/policies/learner/test_learner.py tests/cli/test_arguments.py \
+	tests/test_import.py tests/random
 # Of all policies those that ask most of Numba (normal and beta numbers, matrices, much code).
 ASKING := wagp or ucb1 or thompson_sampling or ts_c or oful or elastic
 

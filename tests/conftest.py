@@ -9,17 +9,15 @@ from tests.soak import length
 settings.register_profile("steady", derandomize=True, deadline=None, max_examples=length(30, 300))
 settings.load_profile("steady")
 
-# Files whose tests share a set-up of many seconds.
-LONG_SETUPS = ("test_site.py", "test_replicas.py", "test_server_kill.py", "test_page.py")
-
 
 def pytest_collection_modifyitems(items):
-    """Run tests with a long set-up first.
+    """Run the site's and the service's tests first.
 
-    Workers of `--dist worksteal` take tests from the end of another worker's list. So one worker
-    has all tests at the start of the list, and the set-up happens once.
+    They wait for other processes half of their time. `make test` checks types and the oldest
+    versions meanwhile. Workers of `--dist worksteal` take tests from the end of another worker's
+    list, so one worker has all of these tests, and each of their long set-ups happens once.
     """
-    items.sort(key=lambda item: item.path.name not in LONG_SETUPS)
+    items.sort(key=lambda item: not item.nodeid.startswith(("tests/test_site", "tests/service/")))
 
 
 @pytest.fixture

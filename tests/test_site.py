@@ -1,9 +1,13 @@
 """The documentation site builds without a warning, is complete, and fetches nothing."""
 
 import ast
+import contextlib
+import hashlib
 import re
+import shutil
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -17,20 +21,46 @@ FETCHED = re.compile(
 )
 
 
+KEPT = ROOT / "build" / "tested-site"
+
+
+def content():
+    """A hash of everything that the site is made of."""
+    digest = hashlib.sha256(" ".join(map(version, ("sphinx", "furo", "myst-parser"))).encode())
+    for folder in ("docs", "src", "examples"):
+        for file in sorted(filter(Path.is_file, (ROOT / folder).rglob("*"))):
+            # The reference and the pages of notebooks are written while the site is built.
+            if not {"__pycache__", "reference"} & {*file.parts} and "notebook-" not in file.name:
+                digest.update(str(file.relative_to(ROOT)).encode() + file.read_bytes())
+    return digest.hexdigest()
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """The site, built almost as `make docs` builds it: a warning is an error."""
-    folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"]
-    # A list of methods beside every page takes a third of the time and no warning comes from it.
-    command += ["-D", "toc_object_entries=0"]
-    done = subprocess.run(
-        [*command, "-d", str(folder / "trees"), str(ROOT / "docs"), str(folder / "html")],
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    return folder / "html"
+    """The site, built almost as `make docs` builds it: a warning is an error.
+
+    It is kept, and built again only if something that it is made of has changed.
+    """
+    kept = KEPT / content()
+    if not kept.exists():
+        for earlier in KEPT.glob("*"):
+            shutil.rmtree(earlier, ignore_errors=True)
+        folder = tmp_path_factory.mktemp("site")
+        command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"]
+        # A list of methods beside every page takes a third of the time and no warning comes from
+        # it.
+        command += ["-D", "toc_object_entries=0"]
+        done = subprocess.run(
+            [*command, "-d", str(folder / "trees"), str(ROOT / "docs"), str(folder / "html")],
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        # Copied under another name first: an interrupt leaves no part of a site.
+        shutil.copytree(folder / "html", KEPT / folder.name)
+        with contextlib.suppress(OSError):  # another worker was faster
+            (KEPT / folder.name).rename(kept)
+    return kept
 
 
 def test_every_public_name_is_in_the_reference(site):

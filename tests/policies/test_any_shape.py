@@ -71,7 +71,7 @@ def test_a_greedy_posterior_may_stay_with_an_arm_that_does_not_tell():
 def test_the_posterior_mean_of_a_curve_that_turns_is_that_of_both_sides():
     """Rewards of the second arm alone cannot tell 0.3 from 0.7."""
     learner = gb.Learner(gb.GridGreedy(), MODEL, seed=0)
-    learner.update([1] * 2_000, [float(MODEL.means(0.3)[1])] * 2_000)
+    learner.update([1] * 400, [float(MODEL.means(0.3)[1])] * 400)
     assert learner.estimate == pytest.approx(0.5, abs=0.01)
     assert learner.explain().arms[1].estimate is None
 

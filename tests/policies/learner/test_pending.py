@@ -277,7 +277,7 @@ def test_compiled_learners_take_the_same_parts_of_a_zero(policy, model):
     plain, compiled = (
         learner_of(policy, model, outcomes, compiled=compiled) for compiled in (False, True)
     )
-    for _ in range(length(20, 40)):
+    for _ in range(length(8, 40)):
         arm = plain.select()
         assert compiled.select() == arm
         for each in (plain, compiled):
@@ -292,12 +292,12 @@ def test_parts_of_a_zero_are_saved_and_removed_like_other_evidence(policy, model
     twin = gb.Learner.restore(policy, model, json.loads(json.dumps(learner.state())))
     assert twin.estimate == learner.estimate
     arms, sold, _, is_open = outcomes
-    for number in range(60):  # the same decisions after rewards that were learned in between
+    for number in range(length(24, 60)):  # the same decisions after further rewards
         arm = learner.select()
         assert twin.select() == arm
         for each in (learner, twin):
             each.update(arm, float(number % 9 == 0))
-        if number % length(10, 1) == 0:  # restoring takes much longer than deciding
+        if number % length(8, 1) == 0:  # restoring takes much longer than deciding
             twin = gb.Learner.restore(policy, model, json.loads(json.dumps(twin.state())))
     assert twin.estimate == learner.estimate
     # A weight of 1 is a zero. Without open outcomes the rewards alone count.
