@@ -23,7 +23,7 @@ def test_environments_pass_gymnasiums_own_check(name):
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         check_env(env.unwrapped, skip_render_check=True)
-    # All there is to say: other values of a parameter could be checked, too.
+    # The only warnings are advice: that other values of a parameter could be checked, too.
     texts = [str(warning.message) for warning in said]
     assert all("assert" not in text.lower() and "failed" not in text.lower() for text in texts)
 
@@ -92,7 +92,7 @@ def test_what_a_profit_is_worth_is_the_reward():
         BanditEnv(gb.Environment(model, theta=0.2)).step(0)
 
 
-def test_copies_go_on_alike():
+def test_copies_continue_identically():
     env = gymnasium.make("globalbandits/Pricing-v0", horizon=30)
     env.reset(seed=2)
     env.step(3)

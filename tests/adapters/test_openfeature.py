@@ -73,7 +73,7 @@ def test_an_event_is_the_reward_of_the_units_decision(flags, service):
     assert log.bandit("shop").version == before + 1
 
 
-def test_events_may_have_names_of_their_own_and_need_no_memory(service):
+def test_events_may_have_custom_names_and_need_no_memory(service):
     """Another process reports the reward: it finds the decision by the unit."""
     log = service[0].log
     with gb.Client(service[1]) as client:
@@ -110,7 +110,7 @@ def test_defaults_take_over_with_the_right_code(flags):
         assert (found.value, found.error_code) == (default, ErrorCode.TYPE_MISMATCH)
 
 
-def test_a_service_that_is_away_gives_defaults(caplog):
+def test_an_unavailable_service_gives_defaults(caplog):
     with gb.Client("http://127.0.0.1:9", total=0.0) as client:
         api.set_provider(GlobalBanditsProvider(client))
         found = api.get_client().get_float_details("shop", 9.99, visitor("e"))

@@ -12,7 +12,7 @@ from tests.extras.blocked import PROJECT, blocked_environment, blocked_modules, 
 from tests.extras.uses import USES
 
 
-def test_the_blocker_knows_what_an_extra_installs():
+def test_the_blocker_blocks_what_an_extra_does_not_install():
     assert closure("core") == {"lazy-loader", "numpy", "packaging"}
     assert {"scipy", "numba", "llvmlite", "pandas", "pytest"} <= set(blocked_modules("core"))
     assert {"pandas", "xarray", "matplotlib", "scipy"} <= set(blocked_modules("serve"))

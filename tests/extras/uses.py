@@ -22,7 +22,7 @@ def command(extra):
 
 
 def assert_missing(use, extra):
-    """What needs another extra says how to install it."""
+    """An error for a missing extra states how to install it."""
     from globalbandits import MissingExtraError
 
     message = ""

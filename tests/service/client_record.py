@@ -1,4 +1,4 @@
-"""What clients were told, held against the log: nothing lost, nothing twice, all made again."""
+"""Acknowledged requests compared with the log: nothing lost, nothing twice, all recomputed."""
 
 from collections import Counter, defaultdict
 
@@ -19,7 +19,7 @@ def read(path):
 
 
 def check_decisions(store, decisions):
-    """Every acknowledged decision is there as it was told, and no other."""
+    """Every acknowledged decision is stored unchanged, and no other."""
     rows = {row.id: row for bandit in store.bandits() for row in store.decisions(bandit.id)}
     assert len(decisions) == len(rows)  # none lost, none made twice
     for (client, n), (id, shown) in decisions.items():
@@ -55,7 +55,7 @@ def check_memory(store, decisions, rewards):
 
 
 def check_replay(store, decisions):
-    """Every decision is made again; snapshots taken in the middle of it are what the log gives."""
+    """Every decision is recomputed; snapshots taken in between equal the states of the log."""
     found = [replay(store, row, compiled=False) for row in store.bandits()]
     assert [report.wrong for report in found] == [[]] * len(found)
     assert sum(report.agree for report in found) == len(decisions)

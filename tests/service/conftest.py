@@ -7,7 +7,7 @@ from tests.service.postgresql import NoServer, Server
 
 @pytest.fixture(scope="session")
 def server():
-    """A server, or a word why there is none."""
+    """A server, or the reason why there is none."""
     pytest.importorskip("psycopg", reason="the extra postgres is not installed")
     try:
         made = Server()

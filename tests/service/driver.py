@@ -3,10 +3,10 @@
     python -m tests.service.driver STORE LEDGER PAIRS
     python -m tests.service.driver STORE LEDGER STOP REPLICA STATE
 
-Each of its clients goes on where the ledger says it was. A line is written to the ledger only
-after the log has acknowledged what it says. The second form is one of several replicas: it goes
-on until there is a file STOP, then waits until there is a file STATE.go, and writes the states in
-its memory to STATE once they are as new as the store.
+Each of its clients resumes at the last pair in the ledger. A line is written to the ledger only
+after the log has acknowledged the decision or reward. The second form is one of several replicas:
+it continues until there is a file STOP, then waits until there is a file STATE.go, and writes the
+states in its memory to STATE once they are as new as the store.
 """
 
 import json
@@ -37,8 +37,8 @@ def reward_of(client, n):
     return (1 + (client * 7919 + n * 104729) % 997) / 3000
 
 
-def insist(call, *arguments):
-    """What a client does while the store is away."""
+def retry_until_available(call, *arguments):
+    """Repeat a call while the store is unavailable."""
     while True:
         try:
             return call(*arguments)
@@ -56,13 +56,13 @@ def main(store, ledger, until, replica="0", state=None):
         done = Counter(int(line.split()[1]) for line in file if line.startswith("R"))
     # The only process of a store has room for one of its two bandits: they keep leaving memory.
     room = 1 if state is None else len(BANDITS)
-    log = insist(
+    log = retry_until_available(
         lambda: Log(open_store(store), compiled=False, snapshot_events=40, max_loaded=room)
     )
     for name, spec in BANDITS.items():
-        insist(log.create, name, spec)
+        retry_until_available(log.create, name, spec)
 
-    def goes_on(client, n):
+    def has_work(client, n):
         if state is None:
             return n < int(until)
         time.sleep(_PAUSE)
@@ -72,15 +72,15 @@ def main(store, ledger, until, replica="0", state=None):
     def play(client):
         name = bandit_of(client)
         n = done[client]
-        while goes_on(client, n):
-            decided = insist(log.decide, name, f"{client}-{n}")
+        while has_work(client, n):
+            decided = retry_until_available(log.decide, name, f"{client}-{n}")
             note("D", client, n, decided.decision.id, decided.decision.shown)
             value = reward_of(client, n)
-            told = insist(log.reward, name, decided.decision.id, value)
+            told = retry_until_available(log.reward, name, decided.decision.id, value)
             assert told.value == value
             note("R", client, n, decided.decision.id, told.version)
             if n % 5 == 0:
-                again = insist(log.reward, name, decided.decision.id, value)
+                again = retry_until_available(log.reward, name, decided.decision.id, value)
                 assert (again.outcome, again.version) == ("duplicate", told.version)
             n += 1
 

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of one's own, in a temporary folder, and a way to cut the line to it."""
+"""A PostgreSQL server in a temporary folder, and a way to cut the connection to it."""
 
 import contextlib
 import os
@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 
-class NoServer(Exception):  # noqa: N818 (a word, no mistake)
+class NoServer(Exception):  # noqa: N818 (not an error of a program)
     """Why there is none."""
 
 
@@ -92,7 +92,7 @@ class Server:
         raise NoServer(f"PostgreSQL did not start: {(self.folder / 'log').read_text()[-500:]}")
 
     def stop(self, how: signal.Signals = signal.SIGQUIT) -> None:
-        """End it at once, as ``pg_ctl stop -m immediate``: nothing is written out."""
+        """Stop it as ``pg_ctl stop -m immediate`` does: nothing is written out."""
         if self._process is not None:
             self._process.send_signal(how)
             self._process.wait()
@@ -175,10 +175,10 @@ class Line:
         self._open.clear()
 
     def fall_silent(self) -> None:
-        """Swallow everything, without a word to either side."""
+        """Drop all data in both directions without closing a connection."""
         self._silent.set()
 
-    def mend(self) -> None:
+    def restore(self) -> None:
         """Let connections begin again; those from before stay lost."""
         self.cut()
         self._silent.clear()

@@ -29,7 +29,7 @@ def test_random_histories(kind, late, request):
     ids = []
     for step in range(N_STEPS):
         what = luck.choice(["decide", "decide", "reward", "reward", "retract", "wait", "set"])
-        number = luck.randrange(len(ids) + 2)  # now and then one that nobody has made
+        number = luck.randrange(len(ids) + 2)  # sometimes an unknown one
         id = ids[number] if number < len(ids) else f"nobody-{step}"
         if what == "decide":
             request = luck.choice([None, f"r{luck.randrange(40)}"])

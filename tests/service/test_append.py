@@ -46,7 +46,7 @@ def test_an_open_decision(case):
 @pytest.mark.parametrize(
     ("when", "late"), list(itertools.product(("early", "late"), ("accept", "refuse")))
 )
-def test_a_decision_that_was_learned_from_changes_no_more(when, late):
+def test_a_rewarded_decision_does_not_change(when, late):
     for state in ("rewarded", "corrected"):
         assert outcome(state, "reward", when, late, 0.5) is Outcome.DUPLICATE
         assert outcome(state, "reward", when, late, 0.5000000000000001) is Outcome.CONFLICT
@@ -67,7 +67,7 @@ def test_a_retracted_reward_is_corrected_and_a_retry_of_it_is_not(when, late):
 
 
 @pytest.mark.parametrize("when", ["early", "late"])
-def test_what_was_learned_can_be_taken_back_once(when):
+def test_a_reward_can_be_retracted_once(when):
     assert outcome("open", "retraction", when, "accept") is Outcome.UNKNOWN
     for state in ("rewarded", "defaulted", "corrected"):
         assert outcome(state, "retraction", when, "refuse") is Outcome.LEARNED
@@ -77,7 +77,7 @@ def test_what_was_learned_can_be_taken_back_once(when):
 
 
 @pytest.mark.parametrize("kind", ["reward", "default", "retraction"])
-def test_a_decision_nobody_made(kind):
+def test_an_unknown_decision(kind):
     assert classify(None, [], kind, 0.5, 150, EventRules("accept", True)) is Outcome.UNKNOWN
 
 

@@ -1,4 +1,4 @@
-"""Exports, copies and reports of replays: what they check, and what they say of damage."""
+"""Exports, copies and reports of replays: what they check, and how they report damage."""
 
 import dataclasses
 import json
@@ -106,7 +106,7 @@ def test_decisions_of_other_versions_of_the_library_are_foreign(store):
     assert found.good
 
 
-def test_a_decision_that_cannot_be_made_again_is_wrong(store):
+def test_a_decision_that_cannot_be_recomputed_is_wrong(store):
     sql(store, "UPDATE decisions SET allowed = '[0, \"x\"]' WHERE request_id = '5'")
     found = report_of(store)
     (decision,) = [row for row in store.decisions(1) if row.request_id == "5"]
@@ -135,7 +135,7 @@ def test_states_are_compared_without_their_origin():
         assert comparable_state(wrong) is None
 
 
-def test_a_past_decision_of_a_unit_is_made_again(store):
+def test_a_past_decision_of_a_unit_is_recomputed(store):
     log = Log(store, clock=HandClock(), compiled=False)
     bandit = log.bandit("shop")
     later = next(row for row in store.decisions(1) if row.follows is not None)

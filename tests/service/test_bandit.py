@@ -1,4 +1,4 @@
-"""A bandit in memory: limits, steps, shadow, held-back decisions, and changes that keep data."""
+"""A bandit in memory: limits, steps, shadow, the control group, and changes that keep data."""
 
 import numpy as np
 import pytest
@@ -75,7 +75,7 @@ def test_the_largest_step_is_from_the_arm_last_learned_from():
     bandit.advance([event(2, 0), event(3, 0, kind="default")])
     assert shown(bandit) == {0, 1}
     bandit.advance([event(4, 0, kind="retraction")])
-    assert shown(bandit) == {0, 1}  # what is taken back moves nothing
+    assert shown(bandit) == {0, 1}  # a retraction does not move the anchor
 
 
 def test_before_any_reward_the_step_is_from_the_incumbent():
@@ -97,7 +97,7 @@ def test_in_shadow_the_incumbent_is_shown_and_choices_are_kept():
     assert {choice.chosen for choice in choices} == {0, 1, 2, 3, 4}
 
 
-def test_a_share_is_held_back_for_the_incumbent():
+def test_the_control_group_is_shown_the_incumbent():
     bandit = make({"policy": "wagp"}, incumbent=0.4, held_back=0.25)
     bandit.advance([event(1, 4, 0.6)])
     choices = [bandit.choose(f"r:{n}") for n in range(4_000)]
@@ -149,7 +149,7 @@ def test_what_would_lose_data_is_refused():
     assert bandit.number == 1
 
 
-def test_only_what_can_be_taken_back_may_be():
+def test_only_observed_rewards_can_be_taken_back():
     bandit = make({"policy": "wagp"})
     bandit.advance([event(1, 0, 0.25)])
     assert bandit.can_forget(0, StoredEvent("reward", 0.25, 1))
@@ -183,7 +183,7 @@ def test_a_gap_in_the_log_is_an_error():
         bandit.advance([], [row._replace(from_version=5)])
 
 
-def test_a_snapshot_goes_on_bit_for_bit():
+def test_a_snapshot_resumes_bit_for_bit():
     bandit = make({"policy": "thompson_sampling"}, largest_step=2)
     settings = change(bandit, 5, limits=[0.4, 0.7])
     first = SettingRow(1, 1, 0, canonical_json(bandit.settings.to_dict()), 0)
@@ -229,7 +229,7 @@ def test_a_snapshot_goes_on_bit_for_bit():
         ),
     ],
 )
-def test_settings_that_make_no_sense(settings, message):
+def test_invalid_settings_are_refused(settings, message):
     with pytest.raises((ServiceError, gb.GlobalBanditsError), match=message):
         make(**settings)
 
@@ -250,14 +250,14 @@ LATE = {
 GREEDY = {"policy": "grid_greedy", "cells": 20}
 
 
-def asked(seq, arm, at, **more):
+def decision_event(seq, arm, at, **more):
     return Event(1, seq, "decision", f"d{seq}", arm, 0.0, at, **({"n_rewards": 0} | more))
 
 
 @pytest.mark.parametrize("n_open", [200, 201])
 def test_weights_of_very_many_open_decisions_are_rounded(n_open):
     bandit = make(GREEDY, **LATE)
-    bandit.advance([asked(seq, seq % 5, seq * 10**6) for seq in range(1, n_open + 1)])
+    bandit.advance([decision_event(seq, seq % 5, seq * 10**6) for seq in range(1, n_open + 1)])
     now = (n_open + 50) * 10**6
     bandit.choose("r:1", now)
     law = bandit.settings.delay_law
@@ -274,9 +274,9 @@ def test_weights_of_very_many_open_decisions_are_rounded(n_open):
 def test_open_decisions_are_awaited_up_to_their_deadline():
     bandit = make(GREEDY, **LATE)
     second = 10**6
-    bandit.advance([asked(1, 0, 0), asked(2, 1, 600 * second)])
+    bandit.advance([decision_event(1, 0, 0), decision_event(2, 1, 600 * second)])
     assert list(bandit.state()["awaited"]) == ["d1", "d2"]
-    bandit.advance([asked(3, 2, 600 * second + 1)])
+    bandit.advance([decision_event(3, 2, 600 * second + 1)])
     assert bandit.state()["awaited"] == {"d2": [1, 600 * second], "d3": [2, 600 * second + 1]}
     # A reward ends the wait, and a law that ends it for all.
     bandit.advance([Event(1, 4, "reward", "d2", 1, 1.0, 700 * second)])
@@ -302,7 +302,7 @@ def test_decisions_that_a_policy_counts_are_events():
         assert not bandit.counts(choice._replace(why="unit"))
         assert not bandit.counts(choice._replace(why="shadow"))
     # Events of decisions move neither the step nor the time of the last reward.
-    bandit.advance([asked(1, 3, 50, n_rewards=1), asked(2, 3, 60)])
+    bandit.advance([decision_event(1, 3, 50, n_rewards=1), decision_event(2, 3, 60)])
     assert (bandit.version, bandit.last_event_at, bandit.anchors) == (2, None, {})
     bandit.advance([event(3, 2)])
     assert (bandit.last_event_at, bandit.anchors) == (0, {None: 2})
@@ -330,7 +330,7 @@ def test_sums_of_rewards_can_always_be_taken_back():
     assert bandit.learner.pulls.tolist() == [0, 0, 0, 0, 0]
 
 
-def test_closed_bandits_say_why():
+def test_closed_bandits_give_the_reason():
     bandit = make(stop={"decisions": 2})
     assert bandit.closed() == ""
     bandit.advance([event(1, 0), event(2, 1)])
@@ -368,7 +368,7 @@ def test_closed_bandits_say_why():
         ),
     ],
 )
-def test_requests_that_cannot_be_answered(settings, context, allowed, message):
+def test_invalid_requests_are_refused(settings, context, allowed, message):
     with pytest.raises(ServiceError) as caught:
         make(**settings).offered(context, allowed)
     assert str(caught.value).startswith(message)

@@ -35,7 +35,7 @@ def client(url):
 
 
 class Flaky(httpx.BaseTransport):
-    """A way to the server on which requests or answers get lost, or others answer first."""
+    """A transport that loses requests or answers, or returns prepared answers first."""
 
     def __init__(self, faults):
         self.faults = list(faults)
@@ -131,7 +131,7 @@ def test_errors_have_their_kinds(client, url):
 
 
 @pytest.mark.parametrize("fault", ["refused", "answer lost", httpx.Response(503), "both"])
-def test_what_gets_lost_is_sent_again_and_counts_once(url, no_waiting, fault):
+def test_lost_requests_are_sent_again_and_count_once(url, no_waiting, fault):
     faults = ["refused", "answer lost"] if fault == "both" else [fault]
     transport = Flaky([])
     with gb.Client(url, SECRET, total=30, transport=transport) as client:
@@ -177,7 +177,7 @@ def test_conflicts_are_never_sent_again(url, no_waiting):
     assert no_waiting == []
 
 
-def test_an_answer_of_something_else_is_said(url):
+def test_an_answer_from_another_service_is_an_error(url):
     transport = Flaky([httpx.Response(200, text="<html>"), httpx.Response(418, text="tea")])
     with gb.Client(url, SECRET, total=30, transport=transport) as client:
         with pytest.raises(ServiceError, match="must be one of globalbandits"):
@@ -220,7 +220,7 @@ def test_the_asynchronous_client_does_the_same(url):
 
 
 @pytest.mark.parametrize("package", ["httpx", "msgspec"])
-def test_without_its_packages_it_is_said_what_to_install(package):
+def test_without_its_packages_the_error_names_the_extra(package):
     code = (
         f"import sys; sys.modules[{package!r}] = None; import globalbandits; globalbandits.Client"
     )
@@ -230,7 +230,7 @@ def test_without_its_packages_it_is_said_what_to_install(package):
     assert done.stderr.splitlines()[-1] == f"{error}: {expected}"
 
 
-def test_every_call_of_one_client_is_one_of_the_other():
+def test_both_clients_have_the_same_methods():
     names = [
         {name for name in vars(kind) if not name.startswith("_")}
         for kind in (gb.Client, gb.AsyncClient)
@@ -278,7 +278,7 @@ def test_a_default_arm_is_shown_while_the_service_is_unavailable(url):
         ({"timeout": 0.0}, "timeout must be positive, got 0.0"),
     ],
 )
-def test_time_limits_that_cannot_be(url, options, message):
+def test_invalid_time_limits_are_refused(url, options, message):
     with pytest.raises(ServiceError, match=message):
         gb.Client(url, **options)
 

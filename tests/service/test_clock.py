@@ -15,7 +15,7 @@ from tests.service.worlds import SECOND, HandClock
 MINUTE = 60
 
 
-def test_small_steps_back_are_waited_out_and_large_ones_followed():
+def test_the_clock_waits_out_small_steps_back_and_follows_large_ones():
     clock = HandClock()
     start = clock.now()
     clock.pass_seconds(0.000001)

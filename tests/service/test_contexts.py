@@ -137,7 +137,7 @@ def test_bad_requests_are_refused_and_nothing_is_stored(log, request_, message):
     assert list(log.store.decisions(log.bandit("shop").row.id)) == []
 
 
-def test_a_plain_bandit_takes_allowed_and_refuses_contexts(log):
+def test_a_plain_bandit_accepts_allowed_and_refuses_contexts(log):
     log.create("shop", {"model": PLAIN, "policy": {"policy": "wagp"}, "seed": 1})
     with pytest.raises(GlobalBanditsError, match="context must be left out"):
         log.decide("shop", context="weekday")

@@ -99,7 +99,7 @@ def test_sums_of_rewards_and_contexts_are_refused(log):
         decision_log(log.store, log.store.bandits()[1])
 
 
-def test_decisions_that_are_counted_are_no_rewards(log):
+def test_decision_events_are_not_rewards(log):
     hold = {"policy": "hold", "inner": {"policy": "wagp"}, "every": 2}
     log.create("shop", {"model": MODEL, "policy": hold, "seed": 3})
     rows = decided(log, 4)

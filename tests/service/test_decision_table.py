@@ -1,4 +1,4 @@
-"""The log as a table: every decision once, with what the log says about it."""
+"""The log as a table: every decision once, with its events."""
 
 from datetime import UTC, datetime
 
@@ -49,7 +49,7 @@ READERS = {
 
 
 @pytest.mark.parametrize("ending", READERS)
-def test_a_table_says_what_the_log_says(path, tmp_path, ending):
+def test_a_table_has_the_decisions_of_the_log(path, tmp_path, ending):
     out = tmp_path / f"log.{ending}"
     assert run("export", path, "--out", out) == 0
     rows = READERS[ending](out).to_pylist()

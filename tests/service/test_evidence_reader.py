@@ -59,7 +59,7 @@ def test_changed_settings_are_read_again(readings, bandit):
     assert "earnings" in second.evidence
 
 
-def test_a_reading_that_fails_is_said(readings, bandit, monkeypatch, caplog):
+def test_a_failed_reading_is_logged(readings, bandit, monkeypatch, caplog):
     shop, _ = bandit
     monkeypatch.setattr(evidence_reader, "read", int)  # which takes no model
     with caplog.at_level(logging.ERROR, "globalbandits.service"):
@@ -69,7 +69,7 @@ def test_a_reading_that_fails_is_said(readings, bandit, monkeypatch, caplog):
     assert "evidence cannot be computed: " in caplog.text
 
 
-def test_ctrl_c_is_not_for_the_process_that_reads(readings):
+def test_ctrl_c_does_not_end_the_reading_process(readings):
     pid = readings.run(os.getpid).result()
     os.kill(pid, signal.SIGINT)
     # Two processes may run; the one with the signal must be among those that answer.
@@ -77,7 +77,7 @@ def test_ctrl_c_is_not_for_the_process_that_reads(readings):
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc"), reason="no /proc to look at")
-def test_the_process_that_reads_ends_with_the_service_however_it_ends():
+def test_the_reading_process_ends_with_the_service_even_after_a_kill():
     code = """
 import os, time
 from globalbandits.service.evidence_reader import EvidenceReader
@@ -99,7 +99,7 @@ if __name__ == "__main__":
 
 
 def _runs(pid):
-    """Whether there is such a process that is not just waiting to be buried."""
+    """Whether there is such a process that is not a zombie."""
     try:
         with open(f"/proc/{pid}/stat") as file:
             return file.read().rpartition(")")[2].split()[0] != "Z"

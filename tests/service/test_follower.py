@@ -11,7 +11,7 @@ from tests.service.worlds import THOMPSON, WAGP, HandClock
 
 
 class HandTime:
-    """Seconds that pass when they are told to; processor time passes by a step at each look."""
+    """A clock that is moved by hand; processor time advances by one step at each call."""
 
     def __init__(self, step=0.0):
         self.now, self.computed, self.step = 1_000.0, 0.0, step
@@ -52,7 +52,7 @@ def logs():
 
 
 def follow(log, **options):
-    """A follower that polls only when it is told to, and what it was told."""
+    """A follower that polls only when the test calls it, and a list of its callbacks."""
     calls = []
 
     def found_others():

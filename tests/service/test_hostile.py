@@ -1,4 +1,4 @@
-"""What a pen-tester tries in the first hour, on a real server."""
+"""Hostile requests to a real server: malformed, oversized, slow and misleading ones."""
 
 import io
 import json
@@ -60,13 +60,13 @@ def send(http, body, path=f"{SHOP}/decisions/x/reward", media="application/json"
     ],
     ids=range(18),
 )
-def test_bodies_that_cannot_be(http, body, status):
+def test_invalid_bodies_are_refused(http, body, status):
     answer = send(http, body)
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
 
 
-def test_of_a_key_that_stands_twice_the_last_one_counts(http):
+def test_the_last_value_of_a_duplicate_key_counts(http):
     id = http.post(f"{SHOP}/decisions").json()["decision_id"]
     answer = send(http, b'{"reward": 1, "reward": 0}', f"{SHOP}/decisions/{id}/reward")
     assert answer.json()["reward"] == 0.0
@@ -103,7 +103,7 @@ def test_only_json_is_read(http, media):
     ],
     ids=range(17),
 )
-def test_specs_that_cannot_be_are_refused_before_they_cost_anything(http, spec):
+def test_invalid_specs_are_refused_before_expensive_work(http, spec):
     body = json.dumps(WAGP | spec).replace("1e309", "1e999").replace("Infinity", "1e999")
     answer = send(http, body.encode(), "/v1/bandits/hostile")
     assert answer.status_code == 422, answer.text
@@ -114,7 +114,7 @@ def test_specs_that_cannot_be_are_refused_before_they_cost_anything(http, spec):
     "name",
     ["..", "%2e%2e", "a%2Fb", "a%00b", "'; DROP TABLE bandits; --", "a" * 10_000, "é", "%ff", "-"],
 )
-def test_names_are_names(http, name):
+def test_invalid_names_are_refused(http, name):
     answer = http.put(f"/v1/bandits/{name}", json=WAGP)
     assert answer.status_code in (404, 405, 422), answer.text
     assert http.get(f"/v1/bandits/{name}/events").status_code in (404, 405)
@@ -187,7 +187,7 @@ def test_headers_that_are_too_long_are_refused(server):
     ],
     ids=["silent", "request", "header", "body", "no body"],
 )
-def test_those_that_are_slow_are_sent_away(server, start, monkeypatch):
+def test_slow_requests_time_out(server, start, monkeypatch):
     monkeypatch.setattr("globalbandits.service.server.REQUEST_SECONDS", 0.2)
     found = exchange(server[1], start)
     assert found.startswith(b"HTTP/1.1 408")
@@ -206,7 +206,7 @@ def test_a_stream_may_be_longer_than_a_request(server, monkeypatch):
         assert [line for line, _ in zip(lines, range(3), strict=False)][2] == "event: bandit"
 
 
-def test_a_refused_client_may_finish_its_body_and_go_on():
+def test_a_refused_client_may_finish_its_body_and_reuse_the_connection():
     """The response is not lost because the client still sends, and the connection stays open."""
     options = ServiceOptions(compiled=False, token=SECRET)
     with serving(SQLiteStore(":memory:"), options) as (_, url), talking(url) as http:
@@ -230,10 +230,10 @@ def test_nonsense_is_400(server):
         found = exchange(server[1], data)
         assert found.startswith(b"HTTP/1.1 400")
         assert b"connection: close" in found
-        assert found.endswith(b"Invalid HTTP request received.")  # uvicorn's own words
+        assert found.endswith(b"Invalid HTTP request received.")  # uvicorn's own message
 
 
-def test_too_many_connections_are_told_to_come_again(monkeypatch):
+def test_too_many_connections_are_503(monkeypatch):
     monkeypatch.setattr("globalbandits.service.server.MAX_CONNECTIONS", 1)
     with (
         serving(SQLiteStore(":memory:"), ServiceOptions(compiled=False)) as (_, url),
@@ -244,7 +244,7 @@ def test_too_many_connections_are_told_to_come_again(monkeypatch):
         assert second.get("/health").status_code == 503
 
 
-def test_a_log_line_is_one_line_whatever_it_says():
+def test_a_log_entry_is_one_line_for_any_text():
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
     handler.setFormatter(JSONLines())
@@ -261,7 +261,7 @@ def test_a_log_line_is_one_line_whatever_it_says():
     assert "ValueError: one" in json.loads(lines[1])["trace"]
 
 
-def test_a_mistake_of_ours_is_said_without_its_insides(server, monkeypatch):
+def test_an_internal_error_is_reported_without_details(server, monkeypatch):
     service, _, http = server
     monkeypatch.setattr(service.log, "names", lambda tenant: 1 / 0)
     answer = http.get("/v1/bandits")

@@ -328,7 +328,7 @@ def test_events_of_a_pruned_log_are_those_that_are_left(monkeypatch):
         assert seqs("after=0&limit=0") == []
 
 
-def test_evidence_is_read_elsewhere_and_says_how_old_it_is(server, http, shop):
+def test_evidence_is_computed_in_another_process_and_states_its_age(server, http, shop):
     id = http.post(f"{shop}/decisions").json()["decision_id"]
     http.put(f"{shop}/decisions/{id}/reward", json={"reward": 1})
     first = http.get(f"{shop}/evidence")
@@ -353,7 +353,7 @@ def test_evidence_is_read_elsewhere_and_says_how_old_it_is(server, http, shop):
     assert http.get(f"{shop}/evidence").json()["as_of"] == 2
 
 
-def test_a_stream_tells_what_changes(http, shop):
+def test_a_stream_sends_changes(http, shop):
     with http.stream("GET", f"{shop}/stream") as answer:
         assert answer.headers["content-type"] == "text/event-stream"
         assert answer.headers["x-accel-buffering"] == "no"
@@ -370,7 +370,7 @@ def test_a_stream_tells_what_changes(http, shop):
         assert seen == 1
 
 
-def test_deadlines_are_kept_by_themselves(http, shop):
+def test_defaults_are_learned_at_the_deadline_without_a_request(http, shop):
     settings = {"deadline_seconds": 0.05, "default_reward": 0, "late": "refuse"}
     assert http.patch(f"{shop}/settings", json=settings).status_code == 200
     decision = http.post(f"{shop}/decisions").json()
@@ -521,7 +521,7 @@ def test_the_first_token_closes_the_service_for_good():
         assert http.get("/v1/bandits").status_code == 401  # it does not open again
 
 
-def test_a_token_ends_when_it_says():
+def test_a_token_expires():
     clock = HandClock()
     secret = "a-secret-of-the-operator"
     with (
@@ -584,7 +584,7 @@ def test_decisions_past_their_deadline_make_room_for_new_ones():
         assert http.post("/v1/bandits/off/decisions").status_code == 201
 
 
-def test_without_a_token_only_for_this_machine_s_own_names(http, server):
+def test_without_a_token_only_local_host_names_are_accepted(http, server):
     port = server[1].rpartition(":")[2]
     for host in ("evil.example", f"evil.example:{port}", "localhost.evil.example", "", "127.0.0.2"):
         answer = http.get("/v1/bandits", headers={"Host": host})
@@ -593,7 +593,7 @@ def test_without_a_token_only_for_this_machine_s_own_names(http, server):
         assert http.get("/v1/bandits", headers={"Host": host}).status_code == 200
 
 
-def test_without_a_token_no_page_of_another_site_can_send_anything(http, server, shop):
+def test_without_a_token_requests_from_other_sites_are_refused(http, server, shop):
     """A browser sends a POST without a body from anywhere, and only hides the answer."""
     own = server[1]
     for origin in ("http://evil.example", "null", "https://localhost", f"{own}.evil.example"):
@@ -634,8 +634,8 @@ def test_a_store_that_is_unavailable_is_503_and_comes_back():
         problem(http.get("/ready"), 503, "about to stop")
 
 
-def test_a_store_that_cannot_be_read_is_noticed_where_nobody_asks(caplog, monkeypatch):
-    """And whatever a sweep may raise, the next one is tried."""
+def test_an_unreadable_store_is_logged_by_the_sweeper(caplog, monkeypatch):
+    """After any exception of a sweep the next one is tried."""
     fault = []
 
     class Silent(SQLiteStore):
@@ -672,7 +672,7 @@ def test_a_store_that_cannot_be_read_is_noticed_where_nobody_asks(caplog, monkey
 
 
 def test_what_waits_is_stored_when_the_service_stops(tmp_path):
-    """Requests on their way when it is told to stop are answered, and what was answered is kept."""
+    """Requests that wait when the service stops are answered, and answered ones are stored."""
     path = tmp_path / "log.db"
     acknowledged = []
     with (
@@ -723,7 +723,7 @@ def test_a_stream_ends_when_the_service_stops():
     assert service.n_streams == 0
 
 
-def test_many_who_wait_for_one_bandit_do_not_hold_up_others(monkeypatch, tmp_path):
+def test_requests_waiting_for_one_bandit_do_not_block_others(monkeypatch, tmp_path):
     with serving(SQLiteStore(tmp_path / "log.db"), ServiceOptions(compiled=False)) as (service, _):
         service.log.create("large", WAGP)
         service.log.create("small", WAGP)
@@ -752,7 +752,7 @@ def test_many_who_wait_for_one_bandit_do_not_hold_up_others(monkeypatch, tmp_pat
         assert http.post("/v1/bandits/small/decisions").status_code == 201
 
 
-def test_many_who_ask_why_do_not_hold_up_others(monkeypatch):
+def test_explanation_requests_do_not_block_others(monkeypatch):
     go = threading.Event()
 
     def slowly(*arguments):

@@ -1,4 +1,4 @@
-"""kill -9 under load: nothing acknowledged is lost, nothing counts twice, all can be made again."""
+"""kill -9 under load: nothing acknowledged is lost or counts twice; all can be recomputed."""
 
 import os
 import random
@@ -37,7 +37,7 @@ def start(store, ledger, n_pairs):
 
 
 def kill_when_grown(process, ledger, by, luck):
-    """Kill a process once it has acknowledged so many more, and a moment more."""
+    """Kill a process shortly after its ledger has grown by a number of bytes."""
     before = ledger.stat().st_size
     while process.poll() is None and ledger.stat().st_size < before + by:
         time.sleep(0.005)
@@ -61,19 +61,19 @@ def survived(tmp_path_factory):
     last = start(store, ledger, PAIRS)
     _, errors = last.communicate()
     assert last.returncode == 0, errors
-    assert kills == N_KILLS  # no driver had come to its end before
+    assert kills == N_KILLS  # no driver had finished before it was killed
     opened = SQLiteStore(store, read_only=True)
     yield opened, *read(ledger)
     opened.close()
 
 
-def test_every_acknowledged_decision_is_there_as_it_was_told(survived):
+def test_every_acknowledged_decision_is_stored_unchanged(survived):
     store, decisions, _ = survived
     assert len(decisions) == N_CLIENTS * PAIRS
     check_decisions(store, decisions)
 
 
-def test_every_acknowledged_reward_is_there_once_with_its_bits(survived):
+def test_every_acknowledged_reward_is_stored_once_bit_for_bit(survived):
     store, _, rewards = survived
     assert len(rewards) == N_CLIENTS * PAIRS
     check_rewards(store, rewards)
@@ -83,7 +83,7 @@ def test_memory_is_the_sum_of_the_ledger(survived):
     check_memory(*survived)
 
 
-def test_every_decision_is_made_again(survived):
+def test_every_decision_is_recomputed(survived):
     store, decisions, _ = survived
     check_replay(store, decisions)
 

@@ -136,7 +136,7 @@ def test_a_kept_snapshot_is_always_used(store, restored):
         assert str(caught.value) == f"version {version} of shop is gone: it was pruned up to 6"
 
 
-def test_pruning_again_goes_on_from_the_kept_snapshot(store):
+def test_pruning_again_starts_from_the_kept_snapshot(store):
     row, start = row_of(store), HandClock().now()
     assert prune(store, row, start)[1:] == (0, 0, 0)
     assert prune(store, row, start + 10 * SECOND)[1:] == (0, 0, 0)

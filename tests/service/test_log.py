@@ -1,4 +1,4 @@
-"""The log at work: once in effect however often asked, over settings, deadlines and faults."""
+"""The log at work: requests are idempotent, over settings, deadlines and faults."""
 
 import json
 import threading
@@ -57,7 +57,7 @@ def test_the_same_spec_again_is_the_same_bandit(log):
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "..", "a" * 65, "é", None, "a\n", "-x"])
-def test_names_that_cannot_be(log, name):
+def test_invalid_names_are_refused(log, name):
     with pytest.raises(ServiceError, match="name must be 1 to 64 letters"):
         log.create(name, WAGP)
 
@@ -71,7 +71,7 @@ def test_names_that_cannot_be(log, name):
         (WAGP | {"held_back": float("nan")}, "must be plain JSON with finite numbers"),
     ],
 )
-def test_specs_that_cannot_be(log, spec, message):
+def test_invalid_specs_are_refused(log, spec, message):
     with pytest.raises(ServiceError, match=message):
         log.create("other", spec)
     assert log.names() == ["shop"]
@@ -91,7 +91,7 @@ def test_a_request_id_gives_the_same_decision(log):
 
 
 def test_ten_thousand_retries_have_one_effect(log):
-    """Decide, then reward, from eight threads that know nothing of each other."""
+    """Decide, then reward, from eight independent threads."""
     decided, told = [], []
 
     def retry():
@@ -144,7 +144,7 @@ def test_bandits_do_not_mix(log):
         log.explain("fair", id)
 
 
-def test_a_retraction_leaves_what_the_others_taught(log):
+def test_a_retraction_removes_one_reward_only(log):
     play(log, 20)
     id = log.decide("shop").decision.id
     before = log.bandit("shop").learner.means
@@ -210,7 +210,7 @@ def test_a_reward_and_its_retraction_in_one_batch(log):
     assert bandit.learner.means[log.store.decision(id).shown] == 0.25
 
 
-def test_a_policy_that_cannot_forget_says_so(log):
+def test_a_policy_that_cannot_forget_refuses_retractions(log):
     log.create("window", WINDOW)
     id = log.decide("window").decision.id
     log.reward("window", id, 0.9)
@@ -274,7 +274,7 @@ def test_a_process_started_before_the_last_one_ended_by_the_clock(tmp_path):
     log.close()
 
 
-def test_a_clock_knows_when_it_was_set():
+def test_a_clock_reports_when_it_was_set():
     clock = HandClock()
     clock.pass_seconds(1_000)
     assert clock.jump() == 0
@@ -325,7 +325,7 @@ def test_settings_changed_under_load(log):
     all_agree(log)
 
 
-def test_paused_bandits_answer_what_they_answered_and_learn(log):
+def test_paused_bandits_repeat_decisions_and_learn(log):
     decided = log.decide("shop", "before")
     log.change("shop", {"mode": "paused"})
     assert log.decide("shop", "before") == (decided.decision, True)
@@ -382,7 +382,7 @@ def test_a_torn_snapshot_is_passed_over(tmp_path, damage):
 
 
 class Lossy(SQLiteStore):
-    """A store whose answer gets lost: the commit is done, but the caller is told otherwise."""
+    """A store whose answer gets lost: the commit is done, but an error is raised."""
 
     lossy = False
 
@@ -394,7 +394,7 @@ class Lossy(SQLiteStore):
             raise StoreUnavailable("the answer was lost")
 
 
-def test_a_commit_whose_answer_is_lost_is_found_by_the_next():
+def test_a_commit_without_acknowledgement_is_found_by_the_next_request():
     store = Lossy(":memory:")
     log = Log(store, compiled=False)
     log.create("shop", WAGP)
@@ -424,7 +424,7 @@ def test_a_commit_whose_answer_is_lost_is_found_by_the_next():
     log.close()
 
 
-def test_one_that_cannot_be_stored_does_not_hold_up_the_others(log):
+def test_work_that_cannot_be_stored_does_not_block_other_work(log):
     bandit = log.bandit("shop")
     ids = [log.decide("shop").decision.id for _ in range(3)]
     works = [log.new_reward(bandit, id, 0.5) for id in ids]
@@ -438,7 +438,7 @@ def test_one_that_cannot_be_stored_does_not_hold_up_the_others(log):
 
 
 @pytest.mark.parametrize("id", [None, 5, "", "\ud800", "a\x00", "a" * 65, "é", ["x"]])
-def test_what_is_no_id_is_unknown(log, id):
+def test_malformed_ids_are_unknown(log, id):
     for call in (lambda: log.reward("shop", id, 0.5), lambda: log.retract("shop", id)):
         with pytest.raises(UnknownError, match="decision must be the id of a decision"):
             call()
@@ -524,7 +524,7 @@ def test_sums_of_past_rewards_are_imported(log):
     assert (found.decisions, found.imported, found.agree, found.wrong) == (6, 3, 3, [])
 
 
-def test_a_policy_that_counts_decisions_takes_no_past_rewards(log):
+def test_a_policy_that_counts_decisions_refuses_past_rewards(log):
     limited = {"policy": "limited", "cohort": 3, "inner": {"policy": "thompson_sampling"}}
     log.create("limited", THOMPSON | {"policy": limited})
     with pytest.raises(ConflictError, match="policy of limited must not count decisions, got Lim"):
@@ -543,7 +543,7 @@ def test_a_policy_that_counts_decisions_takes_no_past_rewards(log):
         ("a", [(None, 1)], "arm must be an arm, got None"),
     ],
 )
-def test_past_rewards_that_cannot_be(log, id, rewards, message):
+def test_invalid_past_rewards_are_refused(log, id, rewards, message):
     with pytest.raises(ValueError, match=message):
         log.import_rewards("shop", id, rewards)
     assert log.bandit("shop").version == 0
@@ -788,7 +788,7 @@ def test_seeds_are_drawn_where_none_is_given(quick):
     assert log.decide("a").decision.writer == writer.id
 
 
-def test_decisions_that_are_counted_meet_retries_and_the_end_of_the_bandit(quick):
+def test_decision_events_with_retries_and_a_deleted_bandit(quick):
     log = quick()
     hold = {"policy": "hold", "inner": {"policy": "wagp"}, "every": 2}
     log.create("shop", WAGP | {"policy": hold})

@@ -71,7 +71,7 @@ def api():
     [found for found in OPERATIONS if not found.path.endswith("stream")],  # which has no end
     ids=lambda found: f"{found.method} {found.path}",
 )
-def test_every_operation_answers_as_the_document_says(api, operation, mode):
+def test_every_operation_answers_as_documented(api, operation, mode):
     api.with_known = mode is GenerationMode.POSITIVE  # what is wrong must stay so
     described = api[operation.path][operation.method]
     has_input = operation.body is not None or operation.query or "{" in operation.path
@@ -103,8 +103,8 @@ def test_the_document_holds_what_it_refers_to():
         assert name in found["components"]["schemas"]
 
 
-def test_numbers_of_a_query_have_the_bounds_that_hold():
-    """Whoever checks a request by the document can read all of a long log."""
+def test_documented_bounds_of_a_query_are_the_actual_ones():
+    """A client that checks requests by the document can read all of a long log."""
     bounds = {
         (path, parameter["name"]): parameter["schema"]["maximum"]
         for path, one in document()["paths"].items()

@@ -35,7 +35,7 @@ def browser():
 
 @pytest.fixture
 def page(browser):
-    """A page that may say nothing wrong to the console."""
+    """A page; an error in its console fails the test."""
     context = browser.new_context(viewport={"width": 1200, "height": 900})
     page = context.new_page()
     page.set_default_timeout(60_000)
@@ -48,7 +48,7 @@ def page(browser):
 
 
 def _note(page, said):
-    expected = "Failed to load resource" in said.text  # a status that a test asks for
+    expected = "Failed to load resource" in said.text  # a status that a test provokes
     if said.type == "error" and not expected:
         page.faults.append(said.text)
 
@@ -64,7 +64,7 @@ def picture(page, name):
         page.screenshot(path=Path(PICTURES) / f"{name}.png", full_page=True)
 
 
-def test_create_decide_reward_and_see_it_move(page):
+def test_create_a_bandit_decide_and_reward(page):
     with serving(SQLiteStore(":memory:"), OPTIONS) as (service, url):
         page.goto(url)
         page.get_by_text("There is no bandit yet.").wait_for()
@@ -99,7 +99,7 @@ def test_create_decide_reward_and_see_it_move(page):
         page.get_by_text("No change found.").wait_for()
         page.get_by_text("more than with today's price all the time").wait_for()
         assert page.locator("#latest tbody tr").count() == 3
-        # Somebody else teaches it: the page follows by itself.
+        # Another client sends rewards: the page updates without a click.
         learned(service.log, 30)
         page.get_by_role("img", name=re.compile("After 32 rewards theta is about")).wait_for()
         page.get_by_text("32 rewards learned").wait_for()
@@ -148,7 +148,7 @@ def test_the_list_comes_back_with_the_server(page):
         page.get_by_text("There is no bandit yet.").wait_for()
 
 
-def test_a_page_that_cannot_follow_says_why(page):
+def test_a_refused_stream_shows_its_reason(page):
     with serving(SQLiteStore(":memory:"), OPTIONS._replace(most_streams=0)) as (service, url):
         service.log.create("shop", WAGP)
         page.goto(f"{url}/#/bandit/shop")
@@ -236,7 +236,7 @@ def test_a_shop_with_two_unknown_numbers(page, contexts):
         page.get_by_text("What the unknown numbers can be").wait_for()
 
 
-def test_names_are_texts(page):
+def test_names_are_shown_as_text(page):
     arms = ["<img src=x onerror=alert(1)>", "b"]
     with serving(SQLiteStore(":memory:"), OPTIONS) as (_, url):
         model = {"means": ["theta", "1 - theta"], "arms": arms}
@@ -256,7 +256,7 @@ VIOLATIONS = Path(__file__).with_name("violations.js").read_text().partition("\n
 @pytest.mark.parametrize(
     ("scheme", "width"), [("light", 1200), ("dark", 390)], ids=["desk", "phone in the dark"]
 )
-def test_it_can_be_read_by_everybody(browser, scheme, width):
+def test_the_page_is_accessible(browser, scheme, width):
     context = browser.new_context(
         viewport={"width": width, "height": 844}, color_scheme=scheme, reduced_motion="reduce"
     )
@@ -288,7 +288,7 @@ def test_it_can_be_read_by_everybody(browser, scheme, width):
     context.close()
 
 
-def test_files_of_the_page_are_served_to_everybody():
+def test_files_of_the_page_are_served_without_a_token():
     with (
         serving(SQLiteStore(":memory:"), OPTIONS._replace(token=SECRET)) as (_, url),
         talking(url) as http,
@@ -302,7 +302,7 @@ def test_files_of_the_page_are_served_to_everybody():
         assert http.get("/page/../app.py").status_code == 404
 
 
-def test_what_the_page_asks_for(tmp_path):
+def test_data_of_the_page_agree_with_the_library(tmp_path):
     """Curves, history, latest decisions and the catalogue, against the library itself."""
     with serving(SQLiteStore(tmp_path / "s"), OPTIONS) as (service, url), talking(url) as http:
         log: Log = service.log

@@ -57,7 +57,7 @@ def test_the_band_holds_every_worth_that_the_interval_allows(tmp_path):
     assert set(top["others"]) == allowed - {top["value"]}
 
 
-def test_words_for_owners_of_shops(tmp_path):
+def test_labels_of_arms_and_worth_for_shops(tmp_path):
     said = evaluate(tmp_path, "page.words({family: 'demand.linear', cost: 1})")
     assert (said["arm"], said["worth"]) == ("price", "profit per customer")
     assert evaluate(tmp_path, "page.words({family: 'dose.emax'}).arm") == "dose"

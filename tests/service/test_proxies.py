@@ -152,7 +152,7 @@ def test_the_service_behind_a_proxy(proxy, metrics, certificate, tmp_path):
         )
         assert batch.status_code == 200
         assert len(batch.json()["items"]) == 1000
-        # Caddy 2.6 says 502 if the service refuses the body before all of it was sent.
+        # Caddy 2.6 answers 502 if the service refuses the body before all of it was sent.
         assert http.post("/v1/decisions:batch", content=" " * 2**21).status_code in (413, 502)
         assert http.get("/metrics").status_code == metrics
         assert http.get("/").status_code == 200

@@ -167,7 +167,7 @@ class Session:
             self.attempt("reward", self.log.reward, id, value)
 
     def look(self):
-        """What memory and store say, and a choice that is not stored."""
+        """The state in memory and in the store, and a choice that is not stored."""
         bandit = self.log.bandit("shop")
         oldest = None if bandit.oldest_open is None else (bandit.oldest_open - START) // SECOND
         last = None if bandit.last_event_at is None else (bandit.last_event_at - START) // SECOND

@@ -1,4 +1,4 @@
-"""Replay, pruning, export and import: the log alone says what was decided, and shows tampering."""
+"""Replay, pruning, export and import: the log determines all decisions and shows tampering."""
 
 import json
 import shutil
@@ -70,7 +70,7 @@ def run(*arguments):
     return stop.value.code
 
 
-def test_every_decision_is_made_again(store):
+def test_every_decision_is_recomputed(store):
     shop, dice = reports(store)
     assert (shop.agree, shop.decisions, shop.differ, shop.wrong) == (60, 60, 0, [])
     assert (dice.agree, dice.decisions, dice.differ, dice.wrong) == (60, 60, 0, [])
@@ -98,7 +98,7 @@ def test_every_decision_is_made_again(store):
         ),
     ],
 )
-def test_a_log_somebody_wrote_to_is_found_out(path, capsys, sql, words):
+def test_tampering_with_a_log_is_detected(path, capsys, sql, words):
     store = SQLiteStore(path)
     store._writer.execute("PRAGMA foreign_keys = OFF")
     store._writer.execute(f"{sql} {'AND' if 'WHERE' in sql else 'WHERE'} 1 = 1")
@@ -117,7 +117,7 @@ def test_decisions_of_another_version_of_the_library_may_come_out_otherwise(stor
     assert shop.good
 
 
-def test_the_command_line_says_what_it_found(path, capsys):
+def test_the_command_line_prints_the_report(path, capsys):
     assert run("replay", path) == 0
     out = capsys.readouterr().out
     assert "shop: " in out
@@ -130,7 +130,7 @@ def test_the_command_line_says_what_it_found(path, capsys):
     assert "store must be an existing file" in capsys.readouterr().err
 
 
-def test_replay_beside_a_running_writer(store, path, capsys):
+def test_replay_runs_while_a_writer_is_active(store, path, capsys):
     assert run("replay", path) == 0  # the fixture holds the lock
 
 
@@ -238,7 +238,7 @@ def test_what_was_pruned_stays_learned(path):
     again = [prune(store, row, cut + DAY * SECOND) for row in store.bandits()]
     assert again[0].base > gone[0].base
     assert [_sums(store, row) for row in store.bandits()] == sums
-    # A pruned log can be exported, imported, and gone on with.
+    # A pruned log can be exported, imported and continued.
     other = SQLiteStore(":memory:")
     import_lines(other, list(export_lines(store, store.bandits())))
     assert [report.wrong for report in reports(other)] == [[], []]

@@ -60,7 +60,7 @@ class Replicas:
         )
 
     def grow(self, replica, by):
-        """Wait until a replica's clients have been told so many bytes more."""
+        """Wait until the ledger of a replica's clients has grown by a number of bytes."""
         ledger = self.ledgers[replica]
         before = ledger.stat().st_size
         while ledger.stat().st_size < before + by:
@@ -92,7 +92,7 @@ class Replicas:
 
 @pytest.fixture(scope="module")
 def survived(server, tmp_path_factory):
-    """The log, what the clients were told, and what both replicas have in memory."""
+    """The log, the acknowledged requests, and the states in memory of both replicas."""
     drop(server)
     replicas = Replicas(server, tmp_path_factory.mktemp("replicas"))
     luck = random.Random(1)
@@ -107,7 +107,7 @@ def survived(server, tmp_path_factory):
             if number < N_CUTS:
                 replicas.line.cut()
                 time.sleep(luck.uniform(0, 0.3))
-                replicas.line.mend()
+                replicas.line.restore()
             if number < N_RESTARTS:
                 replicas.grow(1, 1_000)
                 server.stop()
@@ -124,7 +124,7 @@ def survived(server, tmp_path_factory):
     store.close()
 
 
-def test_both_replicas_were_at_work(survived):
+def test_both_replicas_decided(survived):
     _, decisions, _, _ = survived
     by_client = {client for client, _ in decisions}
     assert by_client == set(range(2 * N_CLIENTS))
@@ -137,7 +137,7 @@ def test_nothing_is_lost_and_nothing_counts_twice(survived):
     check_memory(store, decisions, rewards)
 
 
-def test_every_decision_is_made_again(survived):
+def test_every_decision_is_recomputed(survived):
     store, decisions, *_ = survived
     check_replay(store, decisions)
 

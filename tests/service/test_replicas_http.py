@@ -1,4 +1,4 @@
-"""Two servers on one database: what one is told, the other knows."""
+"""Two servers on one database: each has the events that the other one stored."""
 
 import time
 
@@ -16,7 +16,7 @@ OPTIONS = ServiceOptions(compiled=False, token=SECRET, sweep_seconds=0.1)
 
 
 def soon(ask, wanted):
-    """Wait until a question has the answer that it must have."""
+    """Wait until a query returns the wanted result."""
     until = time.monotonic() + 60
     while (found := ask()) != wanted:
         assert time.monotonic() < until, found
@@ -69,7 +69,7 @@ def test_two_sweepers_learn_a_default_once(two):
     assert len(lines) == 20
 
 
-def test_a_token_made_at_one_is_good_at_the_other_until_it_is_taken_back(two):
+def test_a_token_is_valid_at_every_replica_until_it_is_revoked(two):
     one, _, second = two
     made = one.post("/v1/tokens", json={"role": "read"}).json()
     with talking(second, made["token"]) as http:

@@ -1,4 +1,4 @@
-"""kill -9 of the server under 32 clients: nothing lost, nothing twice, all made again."""
+"""kill -9 of the server under 32 clients: nothing lost, nothing twice, all recomputed."""
 
 import asyncio
 import os
@@ -40,7 +40,7 @@ def start(path, port):
 
 
 async def play(client, number, ledger, stop):
-    """Decide and reward until told to stop; note only what was acknowledged."""
+    """Decide and reward until the event is set; note only what was acknowledged."""
     name = bandit_of(number)
     n = 0
     while not stop.is_set():
@@ -107,7 +107,7 @@ def test_nothing_is_lost_and_nothing_counts_twice(survived):
         assert (events[id].value, events[id].seq) == (reward_of(number, n), version)
 
 
-def test_every_decision_is_made_again(survived):
+def test_every_decision_is_recomputed(survived):
     store, ledger = survived
     found = [replay(store, row, compiled=False) for row in store.bandits()]
     assert [report.wrong for report in found] == [[], []]

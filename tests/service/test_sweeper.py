@@ -1,4 +1,4 @@
-"""Deadlines: defaults are learned once, whatever the clock and the store do."""
+"""Deadlines: each default is learned once, also after clock changes and store errors."""
 
 import pytest
 
@@ -35,7 +35,7 @@ def test_defaults_are_learned_once(log):
     assert replay(log.store, log.store.bandits()[0], compiled=False).good
 
 
-def test_decisions_without_a_default_hold_up_nobody(log):
+def test_decisions_without_a_default_do_not_block_others(log):
     log.create("patient", WAGP | {"deadline_seconds": 100})
     for _ in range(700):
         log.decide("patient")
@@ -52,16 +52,16 @@ def test_decisions_without_a_default_hold_up_nobody(log):
 def test_a_clock_that_jumps_makes_no_defaults(log):
     log.decide("shop")
     sweeper = Sweeper(log, trust_seconds=600)
-    log.clock.set_by(10_000)  # somebody sets the clock forward
+    log.clock.set_by(10_000)  # the clock is set forward
     assert sweeper.sweep() == 0
     assert sweeper.paused
-    log.clock.set_by(-10_000)  # and mends it
+    log.clock.set_by(-10_000)  # and back
     assert sweeper.sweep() == 0
     assert not sweeper.paused
     assert log.bandit("shop").version == 0
 
 
-def test_what_is_decided_while_the_clock_is_wrong_makes_no_defaults_either(log):
+def test_decisions_made_while_the_clock_is_wrong_get_no_defaults(log):
     log.change("shop", {"late": "refuse"})
     id = log.decide("shop").decision.id
     sweeper = Sweeper(log)
@@ -74,7 +74,7 @@ def test_what_is_decided_while_the_clock_is_wrong_makes_no_defaults_either(log):
 
 
 def test_a_decision_that_was_stored_after_later_ones_is_not_forgotten(log):
-    # Another process made it, say.
+    # As if another process had made it.
     slow = log.new_decision(log.bandit("shop"), DecisionRequest("slow"))
     log.clock.pass_seconds(50)
     log.decide("shop")
@@ -87,8 +87,8 @@ def test_a_decision_that_was_stored_after_later_ones_is_not_forgotten(log):
     assert log.bandit("shop").n_open == 0
 
 
-def test_a_clock_that_was_ahead_for_long_is_swept_by_after_it_was_mended(log):
-    sweeper = Sweeper(log, trust_seconds=0)  # believed at once
+def test_defaults_resume_after_a_clock_that_was_ahead_is_corrected(log):
+    sweeper = Sweeper(log, trust_seconds=0)  # trusted immediately
     log.decide("shop")
     log.clock.set_by(10_000)
     assert sweeper.sweep() == 1
@@ -99,7 +99,7 @@ def test_a_clock_that_was_ahead_for_long_is_swept_by_after_it_was_mended(log):
     assert sweeper.sweep() == 1
 
 
-def test_a_clock_that_stays_is_believed(log):
+def test_a_clock_is_trusted_again_after_the_waiting_time(log):
     log.decide("shop")
     sweeper = Sweeper(log, trust_seconds=600)
     log.clock.set_by(10_000)

@@ -137,7 +137,7 @@ def test_an_exported_trial_is_the_same(log):
 
 
 def test_a_retraction_is_of_one_patient(log):
-    """Equal outcomes of patients at one dose are told apart."""
+    """Equal outcomes of patients at one dose are distinguished."""
     first = treat(log, 3)
     for row in first:
         log.reward("trial", row.id, 0.0)
@@ -205,7 +205,7 @@ def test_a_blrm_is_conducted_and_stops(log):
         log.decide("blrm")
 
 
-def test_a_stopping_rule_that_cannot_be_is_refused(log):
+def test_an_invalid_stopping_rule_is_refused(log):
     for stop, message in (
         ({"below": 1}, "stop must have keys among"),
         ({"above": 3.0}, "above must lie in the reward range"),

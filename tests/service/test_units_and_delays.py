@@ -66,7 +66,7 @@ def test_a_unit_sees_one_arm_for_the_period(log, clock):
     assert len(set(shown.values())) > 1
     report = replayed(log)
     assert report.decisions == 160
-    # The decision of a request is the same, whoever asks again.
+    # The decision of a request is the same for every retry.
     assert log.decide("shop", "request-3", unit="visitor-99").replayed
     followed = [row for row in log.store.decisions(1) if row.follows is not None]
     explained = log.explain("shop", followed[-1].id)
@@ -102,7 +102,7 @@ def test_without_the_setting_or_within_new_limits_the_arm_is_chosen_anew(log):
     replayed(log, "sticky")
 
 
-def test_a_held_price_and_its_visitors(log, clock):
+def test_a_held_price_counts_decisions_of_the_policy_only(log, clock):
     policy = {"policy": "hold", "inner": THOMPSON, "every": 10, "start": 1}
     create(log, policy=policy, sticky_seconds=DAY, held_back=0.2, incumbent=8.0)
     rng = np.random.default_rng(2)
@@ -113,7 +113,7 @@ def test_a_held_price_and_its_visitors(log, clock):
         chosen.append(decision)
         if rng.random() < 0.5:
             log.reward("shop", decision.id, float(rng.random() < 0.05))
-    # Neither the control group nor a visitor who returns changes the price or counts for it.
+    # Neither the control group nor a returning visitor changes the price or counts for it.
     own = [row.chosen for row in chosen if row.follows is None and row.shown != 4]
     assert own[:10] == [1] * 10
     details = log.bandit("shop").learner.explain().details
@@ -212,7 +212,8 @@ def test_open_decisions_are_evidence_and_replay_is_exact(log, clock):
             if rng.random() < rates[row.shown]:
                 delay = rng.exponential(7200)
                 waiting.append((now + round(delay * SECOND), name, row.id))
-    # Nothing but sales was reported. Only the bandit with the law knows of the missing ones.
+    # Only sales were reported. Only the bandit with a delay distribution accounts for the
+    # missing ones.
     seen = log.bandit("shop")
     seen.explain("d:now", clock.now())
     assert len(seen.learner.pending) > 50
@@ -252,7 +253,7 @@ def test_elastic_learns_from_open_decisions_about_level_and_slope(log, clock):
     assert aware.estimate["level"] < blind.estimate["level"]
 
 
-def test_a_law_needs_a_policy_that_uses_it_and_a_deadline(log):
+def test_a_delay_distribution_needs_a_suitable_policy_and_a_deadline(log):
     wagp = {"policy": "wagp"}
     with pytest.raises(ServiceError, match=r"delay must come with .* a grid policy .* got 'WAGP'"):
         create(log, **(LATE | {"policy": wagp}))

@@ -1,4 +1,4 @@
-"""The writer's thread: what it stores together, and whom it answers with which error."""
+"""The writer's thread: what it stores together, and which request gets which error."""
 
 import threading
 from concurrent.futures import Future

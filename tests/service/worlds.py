@@ -15,7 +15,7 @@ SECOND = 1_000_000  # microseconds
 
 
 class HandClock(Clock):
-    """A clock that goes when it is told to."""
+    """A clock that is moved by hand."""
 
     def __init__(self, at=1_700_000_000 * SECOND):
         self.wall_at = at * 1000
@@ -27,7 +27,7 @@ class HandClock(Clock):
         self.steady_at += round(seconds * 1e9)
 
     def set_by(self, seconds):
-        """Somebody sets the wall clock."""
+        """Set the wall clock."""
         self.wall_at += round(seconds * 1e9)
 
 

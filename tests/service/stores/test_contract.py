@@ -123,7 +123,7 @@ def test_events_come_back_in_order_with_every_bit(store):
     assert store.bandits()[0].version == 6
 
 
-def test_a_place_and_a_first_reward_are_taken_once(store):
+def test_a_number_and_a_first_reward_are_accepted_once(store):
     add(store, [decision("a"), decision("b")], [event(1, "a")])
     for wrong in (event(1, "b"), event(2, "a")):
         with pytest.raises(StoreError):
@@ -242,7 +242,7 @@ def test_pruning_keeps_what_may_still_come_back(store):
     assert store.decision_of_request(1, "r2") is not None
 
 
-def test_hostile_texts_are_texts(store):
+def test_hostile_texts_are_stored_as_text(store):
     text = "'); DROP TABLE decisions; -- %s ? \\ {} \"é\U0001f600"
     add(store, [decision(text, text)])
     assert store.decision(text) == decision(text, text)
@@ -252,7 +252,7 @@ def test_hostile_texts_are_texts(store):
     assert store.decision_of_request(1, "\x00") is None
 
 
-def test_heads_say_how_far_each_has_come(store):
+def test_heads_hold_the_version_and_setting_of_each_bandit(store):
     add(store, [decision("a")], [event(1, "a")])
     with store.transaction() as rows:
         bandit = rows.add_bandit(BanditRow(0, "main", "other", "{}", 1, 0, 10))
@@ -260,7 +260,7 @@ def test_heads_say_how_far_each_has_come(store):
     assert store.heads() == {1: (1, 2), bandit: (0, 1)}
 
 
-def test_many_settings_are_asked_for_at_once(store):
+def test_settings_of_several_bandits_are_read_together(store):
     with store.transaction() as rows:
         bandit = rows.add_bandit(BanditRow(0, "main", "other", "{}", 1, 0, 10))
         rows.add_settings([SettingRow(bandit, 1, 0, "{}", 10)])

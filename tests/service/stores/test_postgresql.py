@@ -1,4 +1,4 @@
-"""Servers that are away, silent, older or newer; two logs on one database; copies and backups."""
+"""Unavailable, silent, older and newer servers; two logs on one database; copies and backups."""
 
 import sys
 import threading
@@ -53,7 +53,7 @@ def tables(server):
 
 @pytest.fixture
 def pair(empty):
-    """Two logs on one database that do not look what the other does until they must."""
+    """Two logs on one database without polling: each reads the other's events only when it must."""
     logs = [Log(PostgreSQLStore(empty.address), compiled=False) for _ in range(2)]
     for log in logs:
         log._follower.stop()
@@ -76,7 +76,7 @@ def test_one_deletes_and_the_other_follows(pair):
     first.create("shop", THOMPSON)
     decision = second.decide("shop", "a").decision
     first.delete("shop")
-    # The second has the bandit in memory and does not know yet.
+    # The second has the bandit in memory and has not read the deletion yet.
     assert second.reward("shop", decision.id, 0.5).outcome == "unknown"
     second._find_others()
     assert (second.names(), second.loaded()) == ([], [])
@@ -87,7 +87,7 @@ def test_one_deletes_and_the_other_follows(pair):
     assert first.reward("shop", decision.id, 0.5).outcome == "unknown"
 
 
-def test_a_deletion_reaches_the_others_by_itself(empty):
+def test_a_deletion_reaches_other_logs_without_a_request(empty):
     logs = [Log(PostgreSQLStore(empty.address), compiled=False) for _ in range(2)]
     logs[0].create("shop", WAGP)
     logs[1].bandit("shop")
@@ -109,13 +109,13 @@ def test_one_decides_the_other_learns(pair):
         assert first.reward("shop", one.id, n / 10).outcome == "learned"
         assert second.reward("shop", one.id, n / 10) == ("duplicate", n / 10, n + 1)
         assert second.reward("shop", one.id, 0.95).outcome == "conflict"
-        assert second.bandit("shop").version == n + 1  # whoever tells has caught up
+        assert second.bandit("shop").version == n + 1  # a log catches up to report a duplicate
     states = [comparable_state(log.bandit("shop").state()) for log in pair]
     assert states[0] == states[1]
     assert all_agree(first.store) == 10
 
 
-def test_whoever_only_looks_catches_up(empty):
+def test_a_log_that_only_reads_catches_up(empty):
     logs = [Log(PostgreSQLStore(empty.address), compiled=False) for _ in range(2)]
     logs[0].create("shop", WAGP)
     idle = logs[1].bandit("shop")
@@ -246,7 +246,7 @@ def test_a_malformed_address_and_an_unreachable_server():
     assert "secret" not in str(raised.value)
 
 
-def test_without_the_driver_it_is_said_what_to_install(monkeypatch):
+def test_without_the_driver_the_error_names_the_extra(monkeypatch):
     monkeypatch.delitem(sys.modules, "globalbandits.service.stores.postgresql")
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(MissingExtraError, match=r'pip install "globalbandits\[postgres\]"'):
@@ -312,7 +312,7 @@ def test_no_more_connections_than_the_pool_allows(empty):
         store.bandits()
 
 
-def test_a_line_that_falls_silent_holds_up_nobody(empty):
+def test_a_silent_connection_does_not_block_other_clients(empty):
     line = Line(empty.port)
     near = Log(PostgreSQLStore(empty.address), compiled=False)
     near.create("shop", WAGP)
@@ -332,7 +332,7 @@ def test_a_line_that_falls_silent_holds_up_nobody(empty):
     line.cut()
     with pytest.raises(StoreUnavailable, match="cannot be reached"):
         far.bandits()
-    line.mend()
+    line.restore()
     assert far.heads() == {1: (1, 1)}
     with far.transaction() as rows:
         assert rows.lock([1]) == {1: 1}

@@ -55,7 +55,7 @@ def test_commits_wait_for_the_disk(path):
     store.close()
 
 
-def test_a_step_gives_as_many_free_pages_back_as_asked_for(path):
+def test_a_step_frees_the_requested_number_of_pages(path):
     store = SQLiteStore(path)
 
     def n_free():
@@ -191,7 +191,7 @@ def test_a_new_file_leaves_no_copy_of_itself(path):
     assert sorted(found.name for found in path.parent.iterdir()) == ["log.db", "log.db.lock"]
 
 
-def test_an_older_file_is_brought_forward_and_a_copy_is_left(path):
+def test_an_older_file_is_migrated_and_a_copy_is_kept(path):
     number = migrations()[-1].number + 1
     newer = [*migrations(), Migration(number, "CREATE TABLE later (x INTEGER);")]
     with pytest.raises(StoreError, match=f"must have tables of number {number}"):
@@ -278,7 +278,7 @@ def _fill(path):
             file.write(bytes(512))
 
 
-def test_a_full_disk_is_an_answer_and_room_mends_it(small_disk):
+def test_a_full_disk_is_reported_and_writing_resumes_with_room(small_disk):
     folder, enlarge = small_disk
     log = Log(SQLiteStore(folder / "log.db"), compiled=False)
     log.create("shop", WAGP)
@@ -311,7 +311,7 @@ def test_a_full_disk_is_an_answer_and_room_mends_it(small_disk):
 STRACE = shutil.which("strace")
 
 
-def test_the_disk_has_it_before_anybody_is_told(tmp_path):
+def test_writes_reach_the_disk_before_they_are_acknowledged(tmp_path):
     """Write, then fdatasync, then the answer: seen from outside the process."""
     if STRACE is None:
         pytest.skip("no strace")
@@ -354,8 +354,8 @@ log.close()
         assert between[-1] == "sync"
 
 
-def test_no_question_of_a_request_reads_a_whole_table(path, monkeypatch):
-    """What is asked for every request must not take longer as the log grows."""
+def test_no_query_of_a_request_scans_a_whole_table(path, monkeypatch):
+    """Queries that every request makes must not take longer as the log grows."""
     store = SQLiteStore(path)
     plans = []
 
