@@ -49,7 +49,7 @@ def play(policy, peer, *, ahead=1, **options):
 
 
 def test_kl_ucb():
-    # It takes rewards 0 and 1 only, to the letter; its estimates do not mind others.
+    # Its `update` accepts rewards 0 and 1 only; its estimates are correct for others, too.
     peer = ucb.KLUCBPolicy(n_arms=N, c=3.0, tolerance=1e-15, max_iterations=100)
 
     def choose():

@@ -1,6 +1,6 @@
 """SMPyBandits: UCB1, KL-UCB, MOSS, IMED and the sliding window.
 
-The package does not import as a whole beside a recent SciPy, which has no `btdtri` any more, so
+The package cannot be imported as a whole with a recent SciPy, which has no `btdtri` any more, so
 the files needed are loaded one by one. Its clock counts rewards where ours counts rounds, so `t`
 is put forward while it chooses.
 
@@ -12,8 +12,8 @@ Where choices differ, and why:
   with the divergence put in, the choices agree.
 - `DiscountedUCB` discounts an arm's statistics only when the arm is played, and plays at once an
   arm whose discounted count is below 1: another policy, not compared (pymab's is).
-- `EpsilonGreedy` takes the largest sum of rewards for the best arm, and `Thompson` throws its
-  coins with Python's own generator: not compared.
+- `EpsilonGreedy` takes the largest sum of rewards for the best arm, and `Thompson` draws
+  with Python's own generator: not compared.
 """
 
 import importlib
@@ -94,7 +94,7 @@ def test_imed_with_the_divergence_put_in(peers):
     play(IMED(), peer)
 
 
-def test_imed_as_it_stands_takes_the_place_of_the_minimum(peers):
+def test_imed_uses_the_argument_of_the_minimum_for_the_divergence(peers):
     kl = peers(["kullback", "klBern"])
     with pytest.warns(RuntimeWarning, match="tolerance"):
         place = peers(["IMED"])(N).one_Dinf(0.2, 0.6)
@@ -119,7 +119,7 @@ def test_sliding_window_ucb(peers):
 
 
 def fill(policy, peer, plays):
-    """Both have seen every arm so often, in turn; returns the policy's setup and state."""
+    """Give both the same number of rewards of every arm; return the policy's setup and state."""
     setup = policy.setup(model())
     state = policy.rules.init(setup)
     peer.startGame()

@@ -15,7 +15,7 @@ MEANS = (0.22, 0.3, 0.27, 0.34, 0.31)
 
 
 def import_peer(name, *, as_module=None):
-    """A peer's module, or skip the tests that need it; warnings of its own are its own."""
+    """A peer's module, or skip the tests that need it; warnings of its import are ignored."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -34,7 +34,7 @@ def moderate(arm, u):
     return 2 * MEANS[arm] * u
 
 
-def coin(arm, u):
+def bernoulli_reward(arm, u):
     return float(u < MEANS[arm])
 
 
@@ -44,8 +44,8 @@ def assert_same_choices(policy, choose, learn, *, forced=0):
     Args:
         policy: ours.
         choose: the peer's choice, a function of nothing.
-        learn: tells the peer an arm and a reward.
-        forced: so many first plays, arm after arm, are not left to either.
+        learn: passes an arm and a reward to the peer.
+        forced: number of first plays, arm after arm, that neither of them chooses.
     """
     setup, stats = policy.setup(model()), no_statistics(len(MEANS))
     state = policy.rules.init(setup)
@@ -73,7 +73,7 @@ def assert_chosen_as_often(policy, choose, learn, *, n_rewards=60, n=2000):
     rng = np.random.default_rng(3)
     for t in range(n_rewards):
         arm = t % len(MEANS)
-        x = coin(arm, rng.random())
+        x = bernoulli_reward(arm, rng.random())
         count(stats, arm, x)
         policy.rules.update(setup, stats, state, arm, x)
         learn(arm, x)

@@ -96,7 +96,7 @@ def check_select_changes_nothing(policy, model):
 
 
 def check_restored(policy, model, n=60, n_more=40):
-    """A restored learner goes on bit for bit, and so does one that is restored again."""
+    """A restored learner resumes bit for bit, and so does one that is restored again."""
     learner = Learner(policy, model, seed=2)
     play(learner, n)
     restored = Learner.restore(policy, model, json.loads(json.dumps(learner.state())))
@@ -153,7 +153,7 @@ def check_forgotten(policy, model):
 
 
 def check_merged(policy, model):
-    """Merged learners know what one learner would that had seen it all."""
+    """Merged learners equal one learner of all rewards."""
     parts = [Learner(policy, model, seed=4) for _ in range(2)]
     whole = Learner(policy, model, seed=4)
     for seed, part in enumerate(parts):

@@ -54,7 +54,7 @@ def beta_reward(mean, u):
     return 1 - u ** (mean / (1 - mean))
 
 
-def coin_reward(mean, u):
+def bernoulli_reward(mean, u):
     return float(u < mean)
 
 

@@ -1,4 +1,4 @@
-"""Models with means that are flat somewhere or turn: who can play them, and who says no."""
+"""Models with non-monotone means: which policies play them, and which refuse."""
 
 import dataclasses
 
@@ -40,7 +40,7 @@ CURVES = [
 
 
 @pytest.mark.parametrize("policy", REFUSING.values(), ids=REFUSING)
-def test_policies_that_invert_means_say_so(policy):
+def test_policies_that_invert_means_refuse_the_model(policy):
     with pytest.raises(
         PolicyError, match=r"model must be monotone for \w+, which inverts the arms"
     ):
@@ -58,7 +58,7 @@ def test_policies_that_do_not_invert_learn(policy, theta):
     assert late - early < 0.1 * uniform
 
 
-def test_a_greedy_posterior_may_stay_with_an_arm_that_does_not_tell():
+def test_a_greedy_posterior_may_stay_with_an_uninformative_arm():
     """At 0.8 the second arm looks as it does at 0.2, where it is best: its docstring warns."""
     world = gb.Environment(MODEL, theta=0.8, noise=gb.BernoulliNoise())
     result = gb.simulate(world, [gb.GridGreedy(), gb.IDS()], horizon=3_000, runs=20, seed=0)
@@ -69,7 +69,7 @@ def test_a_greedy_posterior_may_stay_with_an_arm_that_does_not_tell():
 
 
 def test_the_posterior_mean_of_a_curve_that_turns_is_that_of_both_sides():
-    """Rewards of the second arm alone cannot tell 0.3 from 0.7."""
+    """Rewards of the second arm alone cannot distinguish 0.3 from 0.7."""
     learner = gb.Learner(gb.GridGreedy(), MODEL, seed=0)
     learner.update([1] * 400, [float(MODEL.means(0.3)[1])] * 400)
     assert learner.estimate == pytest.approx(0.5, abs=0.01)
@@ -81,7 +81,7 @@ def test_all_other_policies_play():
         ours = policy.__module__.startswith("globalbandits.") and kind != "cohort_design"
         if ours and kind not in REFUSING:
             spec = policy()
-            if hasattr(spec, "inner"):  # whatever goes round a policy refuses as that does
+            if hasattr(spec, "inner"):  # wrappers refuse what their inner policy refuses
                 spec = dataclasses.replace(spec, inner=gb.GridGreedy())
             learner = gb.Learner(spec, MODEL, seed=0)
             for _ in range(5):

@@ -1,4 +1,4 @@
-"""No default is a trap: on exact curves regret stops growing in proportion, whatever the noise."""
+"""On exact curves no default policy has regret in proportion to the horizon, under any noise."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import globalbandits as gb
 from tests.environments.ours import our_noises
 from tests.policies.ours import our_policies
 
-# Policies that go on losing at any practical horizon, and why. Their pages say so.
+# Policies whose regret keeps growing at any practical horizon, and why. Their pages state it.
 BY_DESIGN = {
     "uniform": "never learns",
     "fixed_arm": "never learns",
@@ -73,7 +73,7 @@ def test_no_default_has_linear_regret_on_exact_curves(world, noise):
     assert {kind: growth for kind, growth in found.items() if growth > LARGEST} == {}
 
 
-def test_those_set_apart_do_go_on_losing():
+def test_the_listed_exceptions_have_growing_regret():
     """A policy that stops losing must not hide behind the list."""
     lasting = set()
     for world, noise in (("three arms", "bernoulli"), ("doses", "beta")):
@@ -83,7 +83,7 @@ def test_those_set_apart_do_go_on_losing():
 
 
 @pytest.mark.parametrize("policy", [gb.GridGreedy, gb.GridThompson, gb.IDS])
-def test_the_likelihood_of_the_paper_is_a_trap_under_coins(policy):
+def test_the_beta_likelihood_of_the_paper_fails_on_bernoulli_rewards(policy):
     """What the test above would see if the default were the Beta likelihood."""
     found = growths("three arms", "bernoulli", {"beta": policy(likelihood="beta")})
     assert found["beta"] > LARGEST

@@ -63,7 +63,7 @@ def test_rewards_that_vary_little_are_learned_faster():
     assert (learned < 0.5 * textbook).all()
 
 
-def test_a_radius_has_the_surprise_it_was_made_for():
+def test_a_radius_has_the_given_surprise():
     stats = some_statistics()
     for budget in (0.1, 3.0, 50.0):
         radius = student_radius(stats, 0.03, 1, budget)

@@ -1,4 +1,4 @@
-"""Parameters at the ends of their ranges are taken, and those beyond are refused."""
+"""Parameters at the ends of their ranges are accepted, and those beyond are refused."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from globalbandits.errors import PolicyError
 from tests.policies.families import model_of
 
 TINY = 1e-9
-# Policy, other parameters, one parameter, values that are taken, values that are refused.
+# Policy, other parameters, one parameter, accepted values, refused values.
 BOUNDS = [
     (gb.BUW, {}, "scale", [TINY], [0.0, -1.0]),
     (gb.CohortDesign, {"rule": gb.trial.BOIN()}, "cohort", [1], [0]),

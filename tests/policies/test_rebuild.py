@@ -67,7 +67,7 @@ def assert_same_bits(one, other):
 @every_policy
 def test_rebuilding_is_updating(policy, n, n_arms):
     setup, stats, state = feed(policy, some_rewards(n, n_arms))
-    # From nothing, from the state of other rewards, and from a state that never was.
+    # From nothing, from the state of other rewards, and from an impossible state.
     _, _, other = feed(policy, some_rewards(300, seed=1))
     _, _, broken = feed(policy, [])
     for array in arrays_of(broken):
@@ -105,7 +105,7 @@ MODEL_FREE = [policy for policy in POLICIES if policy.kind not in ("wagp", "buw"
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf, -3.0, 1e300])
 @pytest.mark.parametrize("policy", MODEL_FREE + ORDERED, ids=lambda policy: policy.kind)
-def test_an_arm_that_exists_is_chosen_whatever_the_rewards_are(policy, wrong):
+def test_a_valid_arm_is_chosen_after_any_rewards(policy, wrong):
     rewards = [(step % N_ARMS, wrong if step % 5 == 2 else 0.4) for step in range(40)]
     with np.errstate(all="ignore"):
         setup, stats, state = feed(policy, rewards)

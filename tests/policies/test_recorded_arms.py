@@ -1,4 +1,4 @@
-"""Decisions without a value are those of the package before it knew of values.
+"""Decisions without a value are those of the package before it had values.
 
 `recorded_arms.json` holds, for each policy, a digest of the arms it played then, or when it was
 new: 120 decisions on two families of arms with three seeds. A change that is meant to change
@@ -24,7 +24,7 @@ SETTLED = [ALL[kind] for kind in KINDS]
 
 
 def digest(policy):
-    """A short text that stands for all arms played."""
+    """A digest of all arms played."""
     played = []
     for family in ("pricing", "exponential"):
         model = model_of(family)

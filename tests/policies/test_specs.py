@@ -154,7 +154,7 @@ def test_a_users_policy_joins_the_registry():
     assert restored.estimate == learner.estimate == pytest.approx(math.sqrt(0.5))
 
 
-def test_a_kind_belongs_to_one_policy():
+def test_two_policies_cannot_share_a_kind():
     with pytest.raises(PolicyError, match="policy kind must be new, got 'wagp', which is WAGP"):
         register("wagp")(Stubborn)
     assert register("stubborn")(Stubborn) is Stubborn  # a reloaded module may register again
@@ -211,7 +211,7 @@ def test_the_base_policy_has_no_setup():
         Policy().setup(model_of("linear"))
 
 
-def test_numpy_features_are_taken():
+def test_numpy_features_are_accepted():
     given = UncertaintyEllipsoid(features=np.array([[1.0, 2.0], [0.5, 1.0]]))
     assert given.features == ((1.0, 2.0), (0.5, 1.0))
 

@@ -104,7 +104,7 @@ def test_compiled_and_interpreted_play_the_same(policy, world):
 
 
 @every_policy
-def test_an_explanation_says_on_which_scale_it_is(policy):
+def test_an_explanation_names_its_scale(policy):
     for name in ("shop", "trial", "wavy"):
         learner = Learner(policy, WORLDS[name]()[0], seed=0, compiled=False)
         for arm in range(learner.model.n_arms):
@@ -114,7 +114,7 @@ def test_an_explanation_says_on_which_scale_it_is(policy):
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf, -3.0, 1e300])
 @every_policy
-def test_an_arm_that_exists_is_chosen_whatever_the_rewards_are(policy, wrong):
+def test_a_valid_arm_is_chosen_after_any_rewards(policy, wrong):
     model, _ = WORLDS["wavy"]()
     setup = policy.setup(model)
     stats, state = no_statistics(model.n_arms), policy.rules.init(setup)
@@ -210,7 +210,7 @@ def odd_shop(name):
 
 @pytest.mark.parametrize("name", ODD)
 @every_policy
-def test_values_that_may_not_be_meant_are_harmless(policy, name):
+def test_suspicious_values_are_harmless(policy, name):
     learner = Learner(policy, odd_shop(name), seed=1)
     means = learner.model.means(0.4)
     for u in np.random.default_rng(0).random(25):

@@ -1,6 +1,6 @@
 """Policies on models with a value make the choices of naive versions that search grids of means.
 
-A grid of 20,001 means is as fine as the choices need: rewards are not coins, so that no two arms
+A grid of 20,001 means is as fine as the choices need: rewards are continuous, so that no two arms
 are worth the same but where a peak lies in both intervals, and peaks are points of the grid.
 """
 

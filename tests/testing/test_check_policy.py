@@ -81,13 +81,13 @@ def outside(setup, stats, state, rng):
     return setup.tables.n_arms
 
 
-def meddling(setup, stats, state, rng):
+def change_state(setup, stats, state, rng):
     state.means[0] = 0.5
     return 0
 
 
 def forgetful(setup, stats, state, arm, reward):
-    state.means[arm] = 0.9 * state.means[arm] + 0.1 * reward  # the order of rewards matters
+    state.means[arm] = 0.9 * state.means[arm] + 0.1 * reward  # depends on the order of rewards
     state.widths[arm] = 1.0
     state.played[0] = setup.tables.n_arms
 
@@ -136,7 +136,7 @@ def by_pointers(setup, stats, state, rng):
             "the rules cannot be compiled, so the simulator would be slow",
         ),
         (broken("Outside", select=outside), "select only looks", "select gave the arm 5"),
-        (broken("Meddling", select=meddling), "select only looks", "select changed the state"),
+        (broken("Meddling", select=change_state), "select only looks", "select changed the state"),
         (
             broken("Remembering", select=remembering),
             "decisions are determined",
@@ -170,7 +170,7 @@ def by_pointers(setup, stats, state, rng):
     ],
     ids=lambda value: getattr(value, "kind", None),
 )
-def test_each_rule_catches_who_breaks_it(policy, rule, message, monkeypatch):
+def test_each_rule_detects_a_policy_that_breaks_it(policy, rule, message, monkeypatch):
     # The other rules would compile the policy.
     monkeypatch.setattr(policy_check, "CONTRACT", {rule: CONTRACT[rule]})
     with pytest.raises(gb.ContractError) as error:

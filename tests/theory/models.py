@@ -1,4 +1,4 @@
-"""Models of the package beside the same problems in the oracle's plain formulas."""
+"""Models of the package, and the same problems in the oracle's plain formulas."""
 
 from typing import NamedTuple
 

@@ -56,7 +56,7 @@ def test_bound_is_increasing_and_joins_the_regimes():
     assert found.limit == pytest.approx(late)
 
 
-def test_text_says_when_regret_stops_growing():
+def test_text_states_when_regret_stops_growing():
     found = theory.regimes(pricing().model, 0.4)
     text = str(found)
     assert "arm 0.85 is best" in text
@@ -64,7 +64,7 @@ def test_text_says_when_regret_stops_growing():
     assert "After C2 it stops growing" in text
 
 
-def test_text_admits_where_the_number_exceeds_a_float():
+def test_text_states_where_the_number_exceeds_a_float():
     # Valid constants, only far from tight: lines change by at least |theta - theta'|**16.
     loose = Holder([1, 1], [16, 16], [1, 1], [1, 1])
     model = RewardModel.from_functions([lambda x: x, lambda x: 1 - x], holder=loose)

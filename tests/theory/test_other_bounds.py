@@ -63,7 +63,7 @@ def test_bayes_risk_grows_with_the_informativeness():
     np.testing.assert_allclose(theory.bayes_risk_growth(root, times), times**0.5, rtol=1e-6)
 
 
-def test_lower_bound_instance_stands_on_both_sides_of_the_crossing():
+def test_lower_bound_instance_has_a_theta_on_each_side_of_the_crossing():
     found = theory.lower_bound_instance(exponent=3, distance=0.05)
     below, above = found.thetas
     assert found.model.best_arms(below) == (1,)
@@ -80,7 +80,7 @@ def test_lower_bound_grows_like_the_root_of_the_horizon():
     np.testing.assert_allclose(ratios, ratios[-1], rtol=0.15)
 
 
-def test_lower_bound_is_the_sum_it_says():
+def test_lower_bound_is_the_documented_sum():
     found = theory.lower_bound_instance(exponent=1, distance=0.1)
     information = 0.4 * math.log(0.4 / 0.6) + 0.6 * math.log(0.6 / 0.4)
     expected = 0.1 * sum(math.exp(-t * information) for t in range(50))

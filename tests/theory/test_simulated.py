@@ -95,7 +95,7 @@ def test_theorem_6_stays_below_the_regret_in_the_two_worlds(exponent, policy):
         world = constant_world(problem, theta, HORIZON, RUNS, bernoulli)
         total += play(problem, policy(problem, RUNS, rng), world, rng).regret
     lower = total.mean(axis=1) - 3.0 * total.std(axis=1, ddof=1) / math.sqrt(RUNS)
-    # The first steps leave no room: there the bound and the regret of a coin are the same.
+    # In the first steps the bound equals the regret of random play, so there is no margin.
     late = TIMES >= 8
     assert np.all(lower[late] >= found.bound(TIMES)[late])
 

@@ -114,7 +114,7 @@ def test_04_patients_who_arrive_early_join_the_cohort():
     assert learner.explain().choice == 1
 
 
-def test_05_no_cohort_binds_above_the_wish_of_the_model():
+def test_05_no_cohort_stays_above_the_dose_of_the_model():
     learner = gb.trial.crm(SKELETON, 0.25, start=2).learner()
     assert learner.select() == 2
     learner.update(2, 1.0)
@@ -232,7 +232,7 @@ def test_14_limits_inside_another_wrapper_are_refused():
             gb.Learner(around(gb.Limited(gb.WAGP())), gb.dose.power(SKELETON, target=0.25))
 
 
-def test_15_leaving_the_limits_is_said():
+def test_15_leaving_the_limits_warns():
     learner = limited(cohort=3)
     with pytest.warns(UserWarning, match=r"the limits of Limited.* end: DoseEscalation.* has none"):
         learner.with_policy(INNER)
@@ -276,7 +276,7 @@ def test_18_an_incomplete_last_cohort_counts():
     assert learner.recommend() == 0
 
 
-def test_19_only_doses_that_were_given_unless_it_is_lifted():
+def test_19_only_given_doses_are_recommended_by_default():
     for lift, expected in ((False, 0), (True, 3)):
         learner = limited(cohort=3, recommend_untried=lift)
         learner.update([0, 0, 0], [0.0, 0.0, 0.0])
@@ -304,7 +304,7 @@ def test_21_where_all_doses_are_toxic_stopping_is_correct(name):
     assert row["overdosed"] == 1.0
 
 
-# 22 to 24: likely mistakes, and the prior.
+# 22 to 24: likely errors, and the prior.
 
 
 def test_22_likely_mistakes_are_named():

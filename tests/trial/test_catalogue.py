@@ -455,7 +455,7 @@ def test_designs_of_one_seed_treat_the_same_patients():
         ),
     ],
 )
-def test_what_cannot_be_is_refused(make, message):
+def test_invalid_designs_are_refused(make, message):
     with pytest.raises(gb.GlobalBanditsError, match=message):
         make()
 

@@ -51,7 +51,7 @@ def test_boin_has_the_published_boundaries(target, up, down):
 
 
 @pytest.mark.parametrize("target", BOIN_TABLES)
-def test_boin_escalates_and_eliminates_as_its_table_says(target):
+def test_boin_escalates_and_eliminates_as_in_its_table(target):
     rule, (ups, downs, outs) = gb.trial.BOIN(), BOIN_TABLES[target]
     for n, up, down, out in zip(range(3, 19), ups, downs, outs, strict=True):
         y = np.arange(n + 1)
@@ -63,7 +63,7 @@ def test_boin_escalates_and_eliminates_as_its_table_says(target):
 
 
 @pytest.mark.parametrize("target", KEYBOARD_TABLES)
-def test_the_keyboard_decides_as_its_table_says(target):
+def test_the_keyboard_decides_as_in_its_table(target):
     rule, (ups, downs) = gb.trial.Keyboard(), KEYBOARD_TABLES[target]
     for n, up, down in zip(range(3, 19), ups, downs, strict=True):
         y = np.arange(n + 1)
@@ -292,6 +292,6 @@ def test_the_sample_size_reaches_the_wanted_share():
         ),
     ],
 )
-def test_what_cannot_be_is_refused(make, message):
+def test_invalid_designs_are_refused(make, message):
     with pytest.raises(gb.GlobalBanditsError, match=message):
         make()

@@ -112,7 +112,7 @@ def test_it_follows_a_jump_and_loses_nothing_where_nothing_moves():
     assert excess.mean() < 1.0 + 4.0 * excess.std(ddof=1) / 12**0.5
 
 
-def test_a_saved_learner_goes_on_bit_for_bit():
+def test_a_saved_learner_resumes_bit_for_bit():
     learner = learner_of()
     for arm, reward in some_rewards(60, 6):
         learner.update(arm, reward)
@@ -161,7 +161,7 @@ def _set(*path_and_value):
     ],
     ids=lambda spoil: spoil.__name__,
 )
-def test_states_that_cannot_be_are_refused(spoil, taught):
+def test_impossible_states_are_refused(spoil, taught):
     learner = taught
     saved = json.loads(json.dumps(learner.state()))
     spoil(saved["kept"])

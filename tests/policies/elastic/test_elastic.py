@@ -202,7 +202,7 @@ def test_an_arm_that_is_badly_wrong_is_found():
     assert np.mean(pulls[1] > 2000) < 0.5 < 0.75 < np.mean(pulls[0] > 2000)
 
 
-def test_an_arm_whose_curve_says_nothing_is_found():
+def test_an_arm_with_a_useless_curve_is_found():
     # By its curve the last arm is far below the others; an error of .8 is none of the usual ones.
     means = [lambda t: 0.7 + 0.1 * t, lambda t: 0.1 + 0.1 * t, lambda t: 0.02 * t]
     model = gb.RewardModel.from_functions(means)
@@ -322,7 +322,7 @@ def test_the_variance_of_an_error_is_what_the_mean_gains(mean, size):
 
 
 def test_regret_does_not_grow_when_the_curves_cannot_reach_the_truth():
-    # Without the ceiling the first arm's curve, .6 or more, holds it up for ever: linear regret. If
+    # Without the ceiling the first arm's curve, .6 or more, keeps it best: linear regret. If
     # a parameter outside of the domain is likely, it explains the first arm, and a fifth of the
     # runs never play the second one.
     model = gb.RewardModel.from_functions([lambda t: 0.6 + 0.3 * t, lambda t: 0.3 + 0.3 * t])
@@ -446,7 +446,7 @@ def _older_than_the_fit(kept):
 
 
 @pytest.mark.parametrize("spoil", [_as_old_as_the_fit, _newer_than_now, _older_than_the_fit])
-def test_indices_that_cannot_be_are_refused(spoil):
+def test_impossible_indices_are_refused(spoil):
     learner = old_learner()
     saved = learner.state()
     spoil(saved["kept"])
@@ -454,7 +454,7 @@ def test_indices_that_cannot_be_are_refused(spoil):
         gb.Learner.restore(learner.policy, learner.model, saved)
 
 
-def test_a_learner_says_why():
+def test_explain_gives_the_reason():
     learner = gb.Learner(Elastic(), model_of("linear"), seed=4)
     assert learner.estimate is None
     learner.update([0, 1], [0.6, 0.6])

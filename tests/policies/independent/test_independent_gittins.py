@@ -107,8 +107,8 @@ def test_noise_is_learned():
     for arm in range(6):
         coins.update([arm] * 40, [0.0, 1.0] * 20)
         steady.update([arm] * 40, [0.49, 0.51] * 20)
-    # Coins vary by 1/4. The other arms vary by 1e-4, of a possible 1/4 each; what is left of
-    # the prior share 0.5/0.5 is 0.5/(0.5 + 6 * 20/4).
+    # Bernoulli rewards have variance 1/4. The other arms vary by 1e-4, of a possible 1/4 each;
+    # what is left of the prior share 0.5/0.5 is 0.5/(0.5 + 6 * 20/4).
     assert coins._state.noise.variances == pytest.approx(np.full(6, 0.25), rel=0.03)
     weight = 20 / 39  # of at most 20 rewards per arm
     share = (0.5 + weight * 240e-4) / (0.5 + weight * 6 * 39 / 4)

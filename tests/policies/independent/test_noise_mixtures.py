@@ -48,7 +48,7 @@ def test_the_best_arm_is_played_in_the_end_under_every_mixture(policy):
     [gb.IndependentGittins(), gb.RandomEffectsThompson(), gb.Elastic()],
     ids=lambda policy: policy.label,
 )
-def test_a_steady_arm_beside_bernoulli_arms(policy):
+def test_an_arm_with_little_noise_among_bernoulli_arms(policy):
     """Before, half of the runs of IndependentGittins and a tenth of the others were stuck."""
     env = gb.Environment(three_lines(), theta=0.5, noise=gb.ScaledCoinNoise((1.0, 0.001, 1.0)))
     last = [3 * HORIZON // 4, HORIZON]

@@ -16,7 +16,7 @@ from globalbandits.policies.independent.ucb_tuned import UCBTuned
 from globalbandits.policies.independent.uniform import Uniform
 from globalbandits.statistics import count, no_statistics
 from tests.oracles import published_policies as naive
-from tests.policies.races import FAMILIES, coin_reward, pricing, race, share_race
+from tests.policies.races import FAMILIES, bernoulli_reward, pricing, race, share_race
 
 CASES = {
     "ucb_tuned": (UCBTuned(), lambda p: naive.NaiveIndex(p, naive.ucb_tuned), 2000),
@@ -61,7 +61,7 @@ def test_thompson_sampling_chooses_every_arm_as_often(family, n_rewards):
 def test_same_choices_with_many_ties(case):
     policy, oracle, _ = CASES[case]
     model, problem, theta = pricing()
-    *_, chosen = race(policy, oracle(problem), model, problem.means(theta), 300, coin_reward)
+    *_, chosen = race(policy, oracle(problem), model, problem.means(theta), 300, bernoulli_reward)
     assert len(np.unique(chosen)) == model.n_arms
 
 

@@ -1,4 +1,4 @@
-"""Arms by what they stand for, as well as by their index."""
+"""Arms given by their values as well as by their index."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def same(first, second):
     return one["statistics"] == two["statistics"] and one["evidence"] == two["evidence"]
 
 
-def test_a_price_does_what_its_index_does(model):
+def test_a_price_is_equivalent_to_its_index(model):
     by_index, by_price = twins(model)
     by_index.update(1, 0.3)
     by_price.update(reward=0.3, arm_value=0.6)
@@ -40,7 +40,7 @@ def test_a_log_of_prices(model):
     assert by_index.state() == by_price.state()
 
 
-def test_rounding_of_a_price_does_no_harm(model):
+def test_a_rounded_price_finds_its_arm(model):
     by_index, by_price = twins(model)
     by_index.update(1, 0.3)
     by_price.update(arm_value=0.2 * 3, reward=0.3)  # 0.6000000000000001
@@ -66,7 +66,7 @@ def test_rounding_of_a_price_does_no_harm(model):
         ),
     ],
 )
-def test_what_cannot_be_meant_is_refused_and_nothing_is_learned(model, call, message):
+def test_ambiguous_arms_are_refused_and_nothing_is_learned(model, call, message):
     learner, _ = twins(model)
     with pytest.raises(gb.RewardError, match=message):
         learner.update(**call)

@@ -83,12 +83,12 @@ def test_choices_among_some_arms_are_compiled_and_the_same():
     assert plays[0] == plays[1]
 
 
-def test_what_compiled_may_be():
+def test_wrong_values_of_compiled_are_refused():
     with pytest.raises(PolicyError, match="compiled must be True, False or None, got 1"):
         Learner(WAGP(), model_of("pricing"), compiled=1)
 
 
-def test_a_policy_that_cannot_be_compiled_says_so():
+def test_a_policy_that_cannot_be_compiled_is_reported():
     def in_words(setup, stats, state, rng):
         return eval("0")
 
@@ -131,7 +131,7 @@ def test_threads_share_a_compiled_learner(monkeypatch):
 
 
 def run(script, tmp_path, *arguments):
-    """The words of a script in a process of its own, with an empty cache."""
+    """The output of a script in another process, with an empty cache."""
     done = subprocess.run(
         [sys.executable, "-c", PREAMBLE + script, *arguments],
         env={**os.environ, cache.VARIABLE: str(tmp_path / "cache")},

@@ -125,7 +125,7 @@ def test_model_free_earnings_of_contexts_hold():
         assert free.high - free.low < learner.n_observations * np.ptp(worth) * 4
 
 
-def test_without_the_baseline_in_every_context_rewards_alone_say_nothing():
+def test_without_the_baseline_in_every_context_there_is_no_model_free_amount():
     learner = gb.Learner(gb.Uniform(), MODEL, seed=1)
     learner.update([0, 1, 1], [1, 0, 1], context=["weekday", "weekday", "weekend"])
     assert learner.earnings(0).model_free is None
@@ -258,7 +258,7 @@ def test_a_new_best_price_costs_little(policy):
     before = gb.demand.linear_power(prices[:best] + prices[best + 1 :])
     means, gaps = whole.means(0.4), whole.gaps(0.4)
     losses = []
-    # A learner that begins anew loses 3.6 in the mean, one that keeps what it knows 0.4.
+    # A learner that begins anew loses 3.6 in the mean, one that keeps its data 0.4.
     for seed in range(length(3, 6)):
         rng = np.random.default_rng(seed)
         learner = gb.Learner(policy, before, seed=seed)

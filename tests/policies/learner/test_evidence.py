@@ -25,7 +25,7 @@ def played(n, seed, policy=None):
     return learner, arms, rewards
 
 
-def test_a_learner_says_what_its_log_says():
+def test_a_learner_makes_the_statements_of_its_log():
     learner, arms, rewards = played(650, 1)
     logged = evidence_from_log(learner.model, arms, rewards)
     assert learner.interval() == logged.interval()

@@ -1,4 +1,4 @@
-"""What a learner says of its next decision."""
+"""How a learner explains its next decision."""
 
 import dataclasses
 
@@ -148,7 +148,7 @@ def test_many_arms_are_cut_to_the_most_played_and_the_choice():
     assert lines[-4].startswith(">49")
 
 
-def test_an_estimate_at_the_end_of_the_domain_is_said():
+def test_an_estimate_at_the_end_of_the_domain_is_reported():
     model = demand.exponential([2.0, 3.0, 4.0], cost=0.5)
     learner = Learner(WAGP(), model, seed=0)
     learner.update([0, 1, 2] * 9, [0.0] * 27)
@@ -176,7 +176,7 @@ def test_it_is_frozen():
         Learner(WAGP(), EUROS, seed=0).explain().choice = 1
 
 
-def test_only_a_generator_can_be_drawn_from():
+def test_rng_must_be_a_numpy_generator():
     learner = Learner(WAGP(), EUROS, seed=0)
     for call in (learner.explain, learner.select):
         with pytest.raises(PolicyError, match=r"rng must be a numpy\.random\.Generator, got 3"):

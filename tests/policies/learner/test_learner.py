@@ -246,7 +246,7 @@ def test_merged_learners_equal_one_that_saw_all(policy):
     assert play(merged, 300, seed=9) == play(whole, 300, seed=9)
 
 
-def test_merge_refuses_strangers_and_doubles():
+def test_merge_refuses_other_models_and_duplicates():
     model = model_of("pricing")
     learner, twin = Learner(WAGP(), model, seed=0), Learner(WAGP(), model, seed=1)
     learner.update(0, 0.5)

@@ -11,10 +11,10 @@ from tests.policies.families import model_of
 
 def learner(n=0, seed=0, policy=None):
     made = gb.Learner(policy or gb.WAGP(), model_of("pricing"), seed=seed)
-    return told(made, n, seed)
+    return updated(made, n, seed)
 
 
-def told(who, n, seed):
+def updated(who, n, seed):
     rng = np.random.default_rng(seed)
     for _ in range(n):
         who.update(int(rng.integers(12)), float(rng.random()))
@@ -34,12 +34,12 @@ def assert_same_data(one, other):
 
 def test_four_plain_restores_of_one_state_share_their_past():
     state = learner(100).state()
-    workers = [told(restored(state), 1, seed) for seed in range(4)]
+    workers = [updated(restored(state), 1, seed) for seed in range(4)]
     merged = workers[0].merge(*workers[1:])
     assert merged.n_observations == 104
     whole = learner(100)
     for seed in range(4):
-        told(whole, 1, seed)
+        updated(whole, 1, seed)
     assert_same_data(merged, whole)
 
 
@@ -47,13 +47,13 @@ def test_forked_children_merge_into_each_other_and_into_their_parent():
     parent = learner(50)
     children = parent.fork(3)
     for seed, child in enumerate(children, start=7):
-        told(child, 10, seed)
-    told(parent, 5, 99)
+        updated(child, 10, seed)
+    updated(parent, 5, 99)
     parent.merge(*children)
     assert parent.n_observations == 50 + 30 + 5
-    whole = told(learner(50), 5, 99)
+    whole = updated(learner(50), 5, 99)
     for seed in range(7, 10):
-        told(whole, 10, seed)
+        updated(whole, 10, seed)
     assert_same_data(parent, whole)
 
 
@@ -70,52 +70,52 @@ def test_forking_is_determined_by_the_seed():
     assert run() == run()
 
 
-def test_workers_report_again_and_again_to_one_learner():
+def test_workers_merge_repeatedly_into_one_learner():
     centre = learner(20)
     workers = centre.fork(2)
     total = 20
     for turn in range(4):
         for number, worker in enumerate(workers):
-            told(worker, 3, 10 * turn + number)
+            updated(worker, 3, 10 * turn + number)
         centre.merge(*workers)
         total += 6
         assert centre.n_observations == total
     whole = learner(20)
     for turn in range(4):
         for number in range(2):
-            told(whole, 3, 10 * turn + number)
+            updated(whole, 3, 10 * turn + number)
     assert_same_data(centre, whole)
 
 
 def test_a_learner_and_its_own_older_state():
     original = learner(30)
-    older = told(restored(original.state()), 4, 1)
-    told(original, 10, 2)
+    older = updated(restored(original.state()), 4, 1)
+    updated(original, 10, 2)
     original.state()  # a later save is another mark
-    told(original, 1, 3)
+    updated(original, 1, 3)
     assert original.merge(older).n_observations == 30 + 10 + 1 + 4
 
 
-def test_strangers_are_added_whole():
+def test_unrelated_learners_are_added_whole():
     assert learner(10, 1).merge(learner(20, 2)).n_observations == 30
 
 
 def test_a_parent_and_its_child_merge_both_ways():
     parent = learner(10)
     (child,) = parent.fork(1)
-    told(parent, 3, 4)
-    told(child, 2, 5)
+    updated(parent, 3, 4)
+    updated(child, 2, 5)
     assert child.merge(parent).n_observations == 15
-    told(parent, 1, 6)
+    updated(parent, 1, 6)
     assert parent.merge(child).n_observations == 16  # the child holds 13 of the parent's 14
-    whole = told(told(told(learner(10), 3, 4), 2, 5), 1, 6)
+    whole = updated(updated(updated(learner(10), 3, 4), 2, 5), 1, 6)
     assert_same_data(parent, whole)
 
 
-def test_what_cannot_be_told_apart_is_refused_and_nothing_changes():
+def test_an_ambiguous_merge_is_refused_and_nothing_changes():
     one, two, three = learner(5, 1), learner(6, 2), learner(7, 3)
     one.merge(three)
-    two.merge(three)  # both hold what the third has seen, beside what is their own
+    two.merge(three)  # both hold the rewards of the third and their own
     before = one.n_observations, one.estimate
     with pytest.raises(gb.StateError, match="it is unknown which"):
         one.merge(two)
@@ -124,7 +124,7 @@ def test_what_cannot_be_told_apart_is_refused_and_nothing_changes():
 
 def test_refused_merges_leave_all_learners_alone():
     state = learner(10).state()
-    one, two = told(restored(state), 1, 1), told(restored(state), 1, 2)
+    one, two = updated(restored(state), 1, 1), updated(restored(state), 1, 2)
     other_model = gb.Learner(gb.WAGP(), model_of("linear"), seed=0)
     with pytest.raises(gb.StateError):
         one.merge(two, other_model)

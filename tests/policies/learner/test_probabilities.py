@@ -317,7 +317,7 @@ def test_other_arithmetic_is_not_followed(choose):
     assert follow_draws(lambda rng: choose(rng.random()), 2) is None
 
 
-def test_one_draw_is_compared_again_and_again():
+def test_one_draw_may_be_compared_several_times():
     def choose(rng):
         left, weights = rng.random() * 10.0, [1.0, 2.0, 3.0, 4.0]
         for arm, weight in enumerate(weights):
@@ -346,7 +346,7 @@ def test_a_policy_of_your_own():
     assert found[0] == pytest.approx(0.5, abs=5 * 0.025)
 
 
-def test_a_policy_without_room_says_so():
+def test_a_policy_without_an_admissible_arm_has_no_probabilities():
     policy = Limited(FixedArm(arm=0), max_open=1)
     learner = Learner(policy, SHOP, seed=0)
     assert learner.probabilities()[0] == 1.0

@@ -1,4 +1,4 @@
-"""Saved states: exact through JSON, and refused when they belong elsewhere or are damaged."""
+"""Saved states: exact through JSON; refused if damaged or of another model or policy."""
 
 import copy
 import json
@@ -21,7 +21,7 @@ from tests.policies.learner.test_learner import POLICIES, play
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.kind)
-def test_restored_learners_go_on_bit_for_bit(policy):
+def test_restored_learners_resume_bit_for_bit(policy):
     model = model_of("pricing")
     learner = Learner(policy, model, seed=1)
     play(learner, 777)
@@ -43,7 +43,7 @@ def test_a_new_learner_can_be_saved_too(policy):
 @pytest.mark.parametrize("kind", ["PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"])
 def test_every_generator_of_numpy_survives(kind):
     rng = np.random.Generator(getattr(np.random, kind)(5))
-    rng.integers(10, size=3, dtype=np.int32)  # leaves half a word behind
+    rng.integers(10, size=3, dtype=np.int32)  # leaves one half of a 64-bit draw in the generator
     learner = Learner(WAGP(), model_of("pricing"), seed=rng)
     restored = Learner.restore(WAGP(), model_of("pricing"), json.loads(json.dumps(learner.state())))
     assert [restored.select() for _ in range(50)] == [learner.select() for _ in range(50)]
@@ -162,7 +162,7 @@ def test_a_damaged_state_is_refused(damage, message):
 
 
 @pytest.mark.parametrize("state", [None, [], "state", 7])
-def test_what_is_no_state_is_refused(state):
+def test_arguments_that_are_no_state_are_refused(state):
     with pytest.raises(StateError, match="state must be a dict with format"):
         Learner.restore(WAGP(), model_of("pricing"), state)
 

@@ -112,7 +112,7 @@ def test_stopping_is_correct_where_every_dose_is_too_toxic():
     assert (choice < 0).any()
 
 
-def test_statements_for_all_times():
+def test_anytime_rules_follow_the_likelihood_ratio():
     counts, sums = [9, 3, 0, 0], np.array([6, 3, 0, 0])
     thetas, means, _, ratio = by_hand(counts, sums)
     safe = means[:, 0] <= 0.25
@@ -132,7 +132,7 @@ def test_statements_for_all_times():
     assert learner.should_stop(gb.StopWhen(confidence=decided + 1e-6, **rule)) is None
 
 
-def test_safety_comes_first_and_nothing_is_said_too_early():
+def test_safety_comes_first_and_only_after_the_first_rewards():
     learner = learner_with([8, 0, 0, 0], [8, 0, 0, 0])
     both = {"above": 0.25, "decisions": 8}
     assert learner.should_stop(gb.StopWhen(**both)) == "too high"
@@ -142,7 +142,7 @@ def test_safety_comes_first_and_nothing_is_said_too_early():
 
 
 @pytest.mark.parametrize("noise", [gb.BernoulliNoise(), gb.BetaNoise()])
-def test_at_all_times_it_is_seldom_wrong(noise):
+def test_an_anytime_rule_is_rarely_wrong(noise):
     """The lowest dose is just below the limit, and looked at after every one of 400 rewards."""
     theta = float(MODEL.invert(0, 0.25)) - 1e-3
     env = gb.Environment(MODEL, theta, noise)
@@ -239,7 +239,7 @@ def test_evidence_stays_as_it_was_at_the_stop(interpreted):
     assert (low[:, :, 1:] == low[:, :, :1]).all()
 
 
-def test_characteristics_say_who_was_stopped():
+def test_characteristics_count_stopped_runs():
     result = gb.simulate(env_of([0.4, 0.5, 0.6, 0.7]), [gb.WAGP()], 30, runs=100, stop=SAFETY)
     table = result.characteristics()
     data = result.dataset
@@ -271,7 +271,7 @@ def test_characteristics_say_who_was_stopped():
         ({"decisions": 5, "cells": 1}, "cells must be at least 2, got 1"),
     ],
 )
-def test_a_rule_that_cannot_be_is_refused(parts, message):
+def test_an_invalid_rule_is_refused(parts, message):
     with pytest.raises(gb.PolicyError, match=message):
         gb.StopWhen(**parts)
 
@@ -360,7 +360,7 @@ RECORDED_STOPS = {
 
 
 @pytest.mark.parametrize(("name", "rule", "model"), STOPS, ids=[name for name, *_ in STOPS])
-def test_a_rule_holds_and_stops_what_is_recorded(name, rule, model):
+def test_a_rule_gives_the_recorded_numbers_and_stops(name, rule, model):
     numbers, n_rewards, reason = stop_of(rule, model)
     assert (n_rewards, reason) == RECORDED_STOPS[name][1:]
     assert numbers == pytest.approx(RECORDED_STOPS[name][0], rel=1e-9)

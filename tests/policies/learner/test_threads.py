@@ -81,7 +81,7 @@ def test_statements_are_made_while_others_write():
 
 
 @pytest.mark.usefixtures("busy_interpreter")
-def test_two_learners_merge_into_each_other_without_waiting_for_ever():
+def test_two_learners_merge_into_each_other_without_a_deadlock():
     one, other = (gb.Learner(gb.WAGP(), model_of("pricing"), seed=s) for s in range(2))
     one.update(0, 0.5)
     other.update(1, 0.5)

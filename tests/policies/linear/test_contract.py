@@ -39,7 +39,7 @@ def test_specs_selections_and_reasons(policy, model):
 # Matrices are computed afresh at the reward 1,000.
 @pytest.mark.parametrize(("n", "n_more"), [(0, 20), (2, 20), (60, 40), (998, 20)])
 @every_policy
-def test_a_restored_learner_goes_on_bit_for_bit(policy, model, n, n_more):
+def test_a_restored_learner_resumes_bit_for_bit(policy, model, n, n_more):
     contract.check_restored(policy, model, n, n_more)
 
 

@@ -218,6 +218,6 @@ def test_the_first_plays_can_be_chosen():
         ([0, 1, 1], "start must hold 3 arms with linearly independent features, got"),
     ],
 )
-def test_wrong_first_plays_say_what_is_wrong(start, message):
+def test_wrong_first_plays_are_named(start, message):
     with pytest.raises(PolicyError, match=message):
         UncertaintyEllipsoid(start=start).setup(model_of("pricing"))

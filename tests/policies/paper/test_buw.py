@@ -24,7 +24,7 @@ def test_the_inequality_is_the_lambert_form(coefficient, exponent):
     setup = Setup(CROSS.tables, coefficient, exponent / 2.0)
     seen = set()
     for t in [3, 4, 5, 7, 10, 50, 137, 1000, 9_999, 10**5, 10**7, 10**10]:
-        # Distances that put C2 just below, at and above t, and far away.
+        # Distances that put C2 just below, at and above t, and far from it.
         edge = radius(setup, t)
         for ratio in [1e-3, 0.5, 0.9, 0.999, 1.0 - 1e-9, 1.0 + 1e-9, 1.001, 1.1, 2.0, 1e3]:
             distance = edge * ratio

@@ -15,7 +15,7 @@ LINE = RewardModel.from_functions([lambda theta: theta, lambda theta: 0.9 - 0.8 
 H = 100
 
 
-def told(half_window, arms, rewards):
+def after_rewards(half_window, arms, rewards):
     """Setup, statistics and state after some rewards."""
     setup = NonStationaryWAGP(half_window=half_window).setup(LINE)
     stats, state = no_statistics(2), rules.init(setup)
@@ -49,7 +49,7 @@ def first_and_last(t, h=H):
 def test_the_window_at_time_t(t, first):
     assert first_and_last(t) == (first, t - 1)
     # Reward s of arm 0 is s / 1000, so that count and sum name the observations exactly.
-    setup, stats, state = told(H, [0] * (t - 1), [s / 1000.0 for s in range(1, t)])
+    setup, stats, state = after_rewards(H, [0] * (t - 1), [s / 1000.0 for s in range(1, t)])
     window = np.arange(first, t)
     assert state.window.counts.tolist() == [t - first, 0]
     assert state.window.total[0] == t - first
@@ -62,7 +62,7 @@ def test_every_window_of_a_short_schedule(h):
     rewards = np.random.default_rng(h).random(60)
     arms = np.random.default_rng(h + 1).integers(2, size=60)
     for t in range(2, 61):
-        _, _, state = told(h, arms[: t - 1].tolist(), rewards[: t - 1].tolist())
+        _, _, state = after_rewards(h, arms[: t - 1].tolist(), rewards[: t - 1].tolist())
         first, last = first_and_last(t, h)
         inside = slice(first - 1, last)
         assert state.window.counts.tolist() == np.bincount(arms[inside], minlength=2).tolist()
@@ -116,7 +116,7 @@ def fed(n, half_window=5):
 
 
 @pytest.mark.parametrize("n", [0, 1, 4, 5, 6, 9, 10, 11, 23])
-def test_a_restored_learner_goes_on_bit_for_bit_wherever_the_window_stands(n):
+def test_a_restored_learner_resumes_bit_for_bit_at_every_phase_of_the_window(n):
     learner = fed(n)
     again = Learner.restore(learner.policy, LINE, json.loads(json.dumps(learner.state())))
     for reward in np.random.default_rng(n).random(30).tolist():
@@ -144,7 +144,7 @@ def test_windows_of_other_rewards_are_refused():
             Learner.restore(NonStationaryWAGP(half_window=5), LINE, state)
 
 
-def test_derived_fields_are_not_taken_from_a_saved_state():
+def test_derived_fields_are_not_read_from_a_saved_state():
     learner = fed(23)
     state = json.loads(json.dumps(learner.state()))
     state["kept"]["inner"]["choice"] = [99]

@@ -32,13 +32,13 @@ def test_wagp_breaks_a_tie_on_an_edge_at_random():
     learner = Learner(WAGP(), CROSS, seed=np.random.default_rng(3))
     learner.update(0, 0.5)
     chosen = [learner.select() for _ in range(2000)]
-    # Four standard errors of a fair coin's mean.
+    # Four standard errors of the mean of Bernoulli(1/2) draws.
     assert np.mean(chosen) == pytest.approx(0.5, abs=4 * 0.5 / math.sqrt(2000))
     rng = np.random.default_rng(3)
     assert chosen == [int(rng.random() * 2) for _ in range(2000)]
 
 
-def test_the_first_arm_is_random_and_the_rest_draws_nothing():
+def test_only_the_first_choice_is_random():
     learner = Learner(WAGP(), model_of("pricing"), seed=11)
     first = [learner.select() for _ in range(1200)]
     assert np.bincount(first, minlength=12).min() > 100 - 4 * math.sqrt(1200 * (1 / 12) * (11 / 12))

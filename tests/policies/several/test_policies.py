@@ -96,7 +96,7 @@ REFUSING = [
 
 
 @pytest.mark.parametrize("policy", REFUSING, ids=lambda policy: policy.label)
-def test_policies_of_one_number_say_what_to_take_instead(policy):
+def test_policies_of_one_number_name_their_replacement(policy):
     with pytest.raises(
         PolicyError, match=r"one unknown number .* level, slope: take Elastic or IDS"
     ):

@@ -1,4 +1,4 @@
-"""Policies that fit seldom: forgetting, merging and restoring leave what the data say."""
+"""Policies that refit rarely: after forgetting, merging and restoring only the data count."""
 
 import json
 import math
@@ -97,7 +97,7 @@ def test_the_order_of_rewards_leaves_no_trace(policy):
 
 
 @every_policy
-def test_merged_learners_know_what_one_would(policy):
+def test_merged_learners_equal_one_learner_of_all_rewards(policy):
     whole, log = fed(policy, 41)
     parts = [gb.Learner(policy, whole.model, seed=seed) for seed in range(3)]
     for number, (arm, reward) in enumerate(log):
@@ -117,7 +117,7 @@ def test_without_rewards_it_is_as_at_the_start(policy):
 
 @every_policy
 @pytest.mark.parametrize("n_rewards", [0, 1, 19, 21, 22, 30, 46, 47, 170])
-def test_a_learner_goes_on_bit_for_bit(policy, n_rewards):
+def test_a_learner_resumes_bit_for_bit(policy, n_rewards):
     learner, _ = fed(policy, n_rewards)
     saved = json.loads(json.dumps(learner.state()))
     assert tuple(saved["kept"]) == policy.rules.kept
@@ -151,7 +151,7 @@ def _another_sum(fitted):
 
 @every_policy
 @pytest.mark.parametrize("spoil", [_more_counts, _too_old, _not_a_number, _another_sum])
-def test_a_last_fit_that_cannot_be_is_refused(policy, spoil):
+def test_an_impossible_last_fit_is_refused(policy, spoil):
     learner, _ = fed(policy, 30)
     learner.update([1, 2, 3], [0.5, 0.4, 0.3])
     saved = learner.state()

@@ -44,14 +44,14 @@ def test_without_a_value_every_bit_stays():
         assert worth_within(tables, 1, x - 0.2, x) == x
 
 
-def test_a_rising_line_goes_on_beyond_the_rewards():
+def test_an_increasing_linear_value_extends_beyond_the_reward_range():
     tables = demand.linear([0.4, 0.8], cost=0.3).tables  # worth 0.2 and 1 of a sale
     assert worth_of(tables, 0, 2.0) == pytest.approx(0.4)
     assert worth_within(tables, 1, -1.0, 1.5) == pytest.approx(1.5)
     assert worth_of(tables, 1, -0.5) == pytest.approx(-0.5)
 
 
-def test_any_other_value_ends_with_them():
+def test_any_other_value_is_constant_beyond_the_reward_range():
     tables = dose.linear([0.5, 1.0], target=0.25).tables
     assert worth_of(tables, 0, -3.0) == worth_of(tables, 0, 0.0)
     assert worth_of(tables, 0, 1.5) == worth_of(tables, 0, 1.0)

@@ -13,7 +13,7 @@ from globalbandits.statistics import count, count_many, no_statistics
 from globalbandits.testing import check_policy
 from tests.oracles.confidence_set import BruteForce
 from tests.policies import contract
-from tests.policies.races import coin_reward
+from tests.policies.races import bernoulli_reward
 
 
 def flat():
@@ -60,7 +60,7 @@ POLICIES = {
 
 
 @cache
-def known_twice(shape, value):
+def model_and_brute_force(shape, value):
     """The same arms as a model and by brute force."""
     functions = SHAPES[shape][0]()
     n, valued = len(functions), VALUES[value]
@@ -73,7 +73,7 @@ def known_twice(shape, value):
 
 
 def histories(policy, model, theta, n_rounds=300, every=25):
-    """The policy's states, now and then, while it plays coins."""
+    """States of the policy from time to time while it plays Bernoulli rewards."""
     setup = policy.setup(model)
     stats, state = no_statistics(model.n_arms), policy.rules.init(setup)
     rng, draws = np.random.default_rng(0), np.random.default_rng(1).random(n_rounds)
@@ -82,7 +82,7 @@ def histories(policy, model, theta, n_rounds=300, every=25):
         arm = policy.rules.select(setup, stats, state, rng)
         if t % every == 0:
             yield stats, state, arm
-        reward = coin_reward(means[arm], draws[t])
+        reward = bernoulli_reward(means[arm], draws[t])
         count(stats, arm, reward)
         policy.rules.update(setup, stats, state, arm, reward)
 
@@ -90,7 +90,7 @@ def histories(policy, model, theta, n_rounds=300, every=25):
 @pytest.mark.parametrize(("shape", "value"), CASES)
 @pytest.mark.parametrize("kind", ["ucb_s", "ucb_s learned"])
 def test_ucb_s_plays_what_can_be_worth_most(kind, shape, value):
-    model, brute = known_twice(shape, value)
+    model, brute = model_and_brute_force(shape, value)
     policy, factor = POLICIES[kind]
     decided = 0
     for stats, state, arm in histories(policy, model, SHAPES[shape][1]):
@@ -106,7 +106,7 @@ def test_ucb_s_plays_what_can_be_worth_most(kind, shape, value):
 @pytest.mark.parametrize(("shape", "value"), CASES)
 @pytest.mark.parametrize("kind", ["ucb_c", "ts_c", "ucb_c learned"])
 def test_arms_that_compete_are_best_somewhere_in_the_set(kind, shape, value):
-    model, brute = known_twice(shape, value)
+    model, brute = model_and_brute_force(shape, value)
     policy, factor = POLICIES[kind]
     excluded = 0
     for stats, state, arm in histories(policy, model, SHAPES[shape][1]):
@@ -142,8 +142,8 @@ def same_set(brute, stats, state, policy, factor):
 
 
 def test_the_set_has_several_parts():
-    """Rewards of one arm alone cannot tell the two sides of its hump apart."""
-    model, _ = known_twice("humps", "none")
+    """Rewards of one arm alone cannot distinguish the two sides of its hump."""
+    model, _ = model_and_brute_force("humps", "none")
     policy, stats = UCBS(), no_statistics(model.n_arms)
     setup = policy.setup(model)
     state = policy.rules.init(setup)
@@ -155,7 +155,7 @@ def test_the_set_has_several_parts():
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_turning_points_are_those_of_a_fine_grid(shape):
-    model, brute = known_twice(shape, "none")
+    model, brute = model_and_brute_force(shape, "none")
     points = model.turning_points
     slopes = np.sign(np.where(np.abs(np.diff(brute.means)) < 1e-13, 0.0, np.diff(brute.means)))
     turns = np.nonzero(slopes[:, 1:] * slopes[:, :-1] < 0.0)[1]
@@ -178,7 +178,7 @@ def test_monotone_models_have_no_turning_points():
 
 @pytest.mark.parametrize("policy", [p for p, _ in POLICIES.values()], ids=lambda p: p.label)
 def test_the_contract_on_a_model_that_turns(policy):
-    model, _ = known_twice("humps", "none")
+    model, _ = model_and_brute_force("humps", "none")
     inner = ("lows", "highs", "seen")
     ignored = inner + tuple(f"allowed.{name}" for name in inner)
     contract.check_rebuilt(policy, model, ignored=ignored, rtol=0)
@@ -189,7 +189,7 @@ def test_the_contract_on_a_model_that_turns(policy):
 
 def test_compiled_and_interpreted_give_the_same_bits():
     """UCB-C compiles all that the three have in common."""
-    model, _ = known_twice("humps", "none")
+    model, _ = model_and_brute_force("humps", "none")
     contract.check_same_bits(UCBC(), gb.Environment(model, theta=0.33), 200)
 
 
@@ -197,4 +197,4 @@ def test_compiled_and_interpreted_give_the_same_bits():
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("policy", [UCBS(), UCBC(), TSC()], ids=lambda p: p.kind)
 def test_the_whole_contract_on_every_shape(policy, shape):
-    check_policy(policy, known_twice(shape, "none")[0])
+    check_policy(policy, model_and_brute_force(shape, "none")[0])

@@ -1,4 +1,4 @@
-"""Live comparators: a learner treats, waits and stops as the rule for many trials says."""
+"""Live comparators: a learner treats, waits and stops as the rule for many trials does."""
 
 import itertools
 import json
@@ -107,7 +107,7 @@ def test_a_corrected_outcome_of_a_lower_dose_takes_the_next_patient_back(name):
     assert learner.select() == 0
 
 
-def test_what_cannot_be_is_refused():
+def test_invalid_designs_are_refused():
     policy = gb.CohortDesign(rule=gb.trial.BOIN())
     assert gb.Policy.from_dict(json.loads(json.dumps(policy.to_dict()))) == policy
     for make, message in (

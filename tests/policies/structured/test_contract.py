@@ -78,7 +78,7 @@ def test_specs_selections_and_reasons(policy, model):
     ("n", "n_more"), [(0, 20), (1, 20), (60, 40), length((200, 100), (700, 400))]
 )
 @every_policy
-def test_a_restored_learner_goes_on_bit_for_bit(policy, model, n, n_more):
+def test_a_restored_learner_resumes_bit_for_bit(policy, model, n, n_more):
     contract.check_restored(policy, model, n, n_more)
 
 
@@ -149,7 +149,7 @@ def test_an_edited_projection_of_nothing_is_refused(model):
 
 
 @pytest.mark.parametrize("policy", ORDERED, ids=name_of)
-def test_what_follows_from_the_posterior_is_derived_and_not_read(policy, model):
+def test_fields_that_follow_from_the_posterior_are_recomputed_and_not_read(policy, model):
     learner = Learner(policy, model, seed=0)
     contract.observe(learner, 50)
     state = json.loads(json.dumps(learner.state()))
@@ -224,7 +224,7 @@ def test_a_wrong_parameter_is_named_with_its_rule_and_value(build, message):
     assert message in str(error.value)
 
 
-def test_a_grid_too_large_for_the_arms_is_refused_before_memory_is_taken():
+def test_a_grid_too_large_for_the_arms_is_refused_before_memory_is_allocated():
     model = RewardModel(lambda theta, k: theta * (k + 1) / 30, list(range(25)))
     with pytest.raises(PolicyError, match="cells must be at most 800000 for 25 arms, got 1000000"):
         GridGreedy(cells=10**6).setup(model)

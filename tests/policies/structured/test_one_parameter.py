@@ -25,7 +25,7 @@ def observe(policy, setup, stats, state, arm, reward):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_no_parameter_is_confusing_so_the_program_of_graves_and_lai_asks_for_nothing(family):
+def test_no_parameter_is_confusing_so_the_program_of_graves_and_lai_is_zero(family):
     model, problem, _ = FAMILIES[family]()
     grid = np.linspace(problem.low, problem.high, 2001)
     curves = problem.means(grid)
@@ -217,7 +217,7 @@ def test_contradicting_rewards_leave_ucb_s_any_arm():
     model, _, _ = tangents()
     learner = Learner(UCBS(alpha=0.01), model, seed=0)
     for _ in range(200):
-        learner.update([0, 5], [0.9, 0.9])  # one says theta is low, the other that it is high
+        learner.update([0, 5], [0.9, 0.9])  # one implies a low theta, the other a high one
     assert learner.estimate is None
     assert "contradict the model" in learner.explain().reason
     chosen = [learner.select() for _ in range(300)]

@@ -59,7 +59,7 @@ def fed(policy, n):
 
 @pytest.mark.parametrize("n", [0, 1, 30, 95, 6000])
 @ordered_policy
-def test_a_restored_learner_goes_on_bit_for_bit(policy, n):
+def test_a_restored_learner_resumes_bit_for_bit(policy, n):
     learner = fed(policy, n)
     saved = json.loads(json.dumps(learner.state()))
     again = Learner.restore(policy, learner.model, saved)
@@ -117,7 +117,7 @@ WRONG = [
 @pytest.mark.parametrize(
     ("policy", "path", "at", "value"), WRONG, ids=lambda value: getattr(value, "kind", None)
 )
-def test_a_state_that_cannot_be_is_refused(policy, path, at, value):
+def test_an_impossible_state_is_refused(policy, path, at, value):
     """One number of a good state is replaced; None means a little more than it was."""
     learner = fed(policy, 95)
     saved = json.loads(json.dumps(learner.state()))

@@ -63,7 +63,7 @@ def test_a_wrong_model_is_left_for_good():
     play(learner, 0.4, 50, rng)  # the model is right now: too late
     assert details(learner)["refuted"]
     assert_same_state(learner._state.inner, before)
-    # The fallback knows all rewards, those before the refutation included.
+    # The fallback has all rewards, those before the refutation included.
     assert learner._state.since.total[0] == learner.n_observations == 2550
     assert learner._state.fallback.fitted.total[0] > 2500 / 1.07
 
@@ -195,7 +195,7 @@ def _after_a_refutation(learner, rng):
     "past",
     [_before_any_reward, _while_the_model_is_used, _after_a_restart, _after_a_refutation],
 )
-def test_a_saved_guard_goes_on_bit_for_bit(past):
+def test_a_saved_guard_resumes_bit_for_bit(past):
     learner, rng = guarded(1, exploration=2.0)
     past(learner, rng)
     text = json.dumps(learner.state())
@@ -209,7 +209,7 @@ def test_a_saved_guard_goes_on_bit_for_bit(past):
     assert again.state()["generator"] == learner.state()["generator"]
 
 
-def test_what_follows_from_the_rewards_is_derived_again():
+def test_fields_that_follow_from_the_rewards_are_recomputed():
     learner, rng = guarded(1)
     play(learner, 0.4, 50, rng)
     saved = learner.state()
@@ -287,7 +287,7 @@ def played():
     ],
     ids=lambda spoil: spoil.__name__,
 )
-def test_what_no_guard_can_have_is_refused(spoil, played):
+def test_impossible_states_are_refused(spoil, played):
     learner, saved = played[0], copy.deepcopy(played[1])
     assert saved["kept"]["snapshots"]["times"][0] == 300
     spoil(saved["kept"])
@@ -312,7 +312,7 @@ def test_rules_are_built_once_for_the_same_policies():
     assert one.rules is not Guarded(gb.UCB1()).rules
 
 
-def test_exploration_costs_what_is_said():
+def test_exploration_has_the_documented_cost():
     model = model_of("pricing")
     policy = Guarded(gb.WAGP(), exploration=0.5)
     rng = np.random.default_rng(0)

@@ -76,7 +76,7 @@ def test_markdowns_only_go_down_and_start_at_the_top():
     assert started[0] == 4
 
 
-def test_explain_says_why_an_arm_is_held():
+def test_explain_states_why_an_arm_is_held():
     learner = gb.Learner(gb.Hold(gb.FixedArm(5), every=10, start=2), MODEL, seed=1)
     assert "the first decision is for arm 2" in str(learner.explain())
     learner.select()
@@ -150,7 +150,7 @@ def test_each_context_holds_an_arm_of_its_own():
     other = learner.select(context="weekday", allowed=[arm for arm in range(3) if arm != held])
     assert other != held
     assert learner.explain(context="weekend").details["held"] == [other, played["weekend"][-1]]
-    # Saved, with another arm, and with a state that cannot be.
+    # Saved, with another arm, and with an impossible state.
     state = json.loads(json.dumps(learner.state()))
     again = gb.Learner.restore(policy, SEGMENTS, state, compiled=False)
     assert again.explain(context="weekday").details == learner.explain(context="weekday").details
@@ -163,7 +163,7 @@ def test_each_context_holds_an_arm_of_its_own():
         gb.Learner.restore(policy, SEGMENTS, state)
 
 
-def test_markdowns_and_starts_are_of_a_context():
+def test_each_context_has_its_own_start_and_markdowns():
     policy = gb.Hold(gb.UCB1(), only_down=True)
     learner, rng = gb.Learner(policy, SEGMENTS, seed=1, compiled=False), np.random.default_rng(1)
     for name in SEGMENTS.contexts:

@@ -1,4 +1,4 @@
-"""Policies inside policies: what is said of their choices, and policies of one's own there."""
+"""Policies inside policies: explanations of their choices, and user policies inside."""
 
 import dataclasses
 
@@ -13,7 +13,7 @@ from tests.policies.families import model_of
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Own(gb.Policy):
-    """Always the first arm; nobody has registered it."""
+    """Always the first arm; a policy that is not registered."""
 
     rules = gb.FixedArm.rules
 
@@ -32,7 +32,7 @@ CLEAR = [(arm, 0.1 * arm, 4) for arm in range(6)] + [(0, 0.0, 300)]
 FREE = {"largest_step": None, "no_skipping": False}
 
 
-def test_what_moved_a_choice_inside_is_said_outside():
+def test_the_reason_of_the_inner_policy_is_reported():
     bound = "moved from arm 0, whose own rewards allow"
     told = taught(gb.Limited(gb.Safe(gb.FixedArm(0), caution=3), **FREE), *CLEAR)
     assert told.choice == 5
@@ -52,7 +52,7 @@ def test_a_choice_may_be_moved_twice():
     assert second.startswith("moved from arm 5 by a limit: at most 1 step(s) up from arm 0 (unl")
 
 
-def test_a_guard_says_which_plays_are_random():
+def test_a_guard_reports_which_plays_are_random():
     learner = gb.Learner(gb.Guarded(gb.FixedArm(0)), model_of("linear"), seed=0, compiled=False)
     said = []
     for seed in range(40):
@@ -65,7 +65,7 @@ def test_a_guard_says_which_plays_are_random():
 
 
 @pytest.mark.parametrize("around", [gb.Safe, gb.Limited, gb.Guarded])
-def test_a_policy_of_ones_own_inside(around, interpreted):
+def test_a_user_policy_inside(around, interpreted):
     policy = around(Own())
     env = gb.Environment(model_of("linear"), theta=0.5)
     result = gb.simulate(env, [policy], horizon=20, runs=2)

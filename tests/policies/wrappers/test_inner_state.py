@@ -1,4 +1,4 @@
-"""A policy's state inside another one's: what is derived again, and what is used as saved."""
+"""A policy's state inside another one's: what is recomputed, and what is used as saved."""
 
 from typing import NamedTuple
 

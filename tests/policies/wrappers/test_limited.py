@@ -1,4 +1,4 @@
-"""Limited: small steps, no arm skipped, a floor, a ceiling, cohorts, and what says so."""
+"""Limited: small steps, no arm skipped, a floor, a ceiling, cohorts, and their explanations."""
 
 import dataclasses
 import json
@@ -15,22 +15,22 @@ DOSES = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
 MODEL = gb.dose.logistic(DOSES, target=0.25, domain=(0.0, 1.0))
 
 
-def wish_for_last(setup, stats, state, rng):
+def choose_last(setup, stats, state, rng):
     return setup.tables.n_arms - 1
 
 
-def wish_for_last_offered(setup, stats, state, offered, rng):
+def choose_last_offered(setup, stats, state, offered, rng):
     return int(offered[-1])
 
 
-def wish_by_total(setup, stats, state, rng):
+def choose_by_total(setup, stats, state, rng):
     """Up for six rewards, then down."""
     return setup.tables.n_arms - 1 if stats.total[0] < 6 else 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Eager(gb.Policy):
-    rules = gb.Uniform.rules._replace(select=wish_for_last, select_among=wish_for_last_offered)
+    rules = gb.Uniform.rules._replace(select=choose_last, select_among=choose_last_offered)
 
     def setup(self, model):
         return gb.Uniform().setup(model)
@@ -38,7 +38,7 @@ class Eager(gb.Policy):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Turning(Eager):
-    rules = gb.Uniform.rules._replace(select=wish_by_total)
+    rules = gb.Uniform.rules._replace(select=choose_by_total)
 
 
 def arms_of(policy, n, reward=0.0, model=MODEL):
@@ -159,14 +159,14 @@ def test_looking_at_the_next_choice_is_no_decision():
     assert gb.Learner(gb.WAGP(), TRIAL).admissible() is None
 
 
-def wished_arm(setup, stats, state, rng):
+def choose_given_arm(setup, stats, state, rng):
     return setup.arm
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Wish(gb.Policy):
     arm: int
-    rules = gb.FixedArm.rules._replace(select=wished_arm)
+    rules = gb.FixedArm.rules._replace(select=choose_given_arm)
 
     def setup(self, model):
         return gb.FixedArm(self.arm).setup(model)
@@ -229,7 +229,7 @@ def test_forgetting_recomputes_from_the_other_decisions_and_rewards():
     learner.forget(1, 1.0)
     assert learner.state()["kept"] == plain.state()["kept"]
     assert learner.explain().details["open"] == 1
-    # The corrected outcome belongs to the same patient.
+    # The corrected outcome is of the same patient.
     for each in (learner, plain):
         each.update(1, 0.0)
     assert learner.explain() == plain.explain()
@@ -319,7 +319,7 @@ def test_rewards_of_arms_outside_bring_the_next_decision_back():
         ({"high": 1}, [0, 1], "arm 1 is the highest"),
     ],
 )
-def test_explain_says_which_limit_bound(limits, rewards, text):
+def test_explain_names_the_binding_limit(limits, rewards, text):
     learner = gb.Learner(gb.Limited(Eager(), **limits), MODEL, seed=0)
     for arm in rewards:
         learner.update(arm, 0.0)
@@ -328,7 +328,7 @@ def test_explain_says_which_limit_bound(limits, rewards, text):
     assert explanation.choice == learner.select()
 
 
-def test_explain_says_so_downwards_and_not_where_no_limit_bound():
+def test_explain_names_a_limit_downwards_and_none_where_none_binds():
     learner = gb.Learner(gb.Limited(Turning(), largest_step_down=1), MODEL, seed=0)
     learner.update([5] * 6, [0.0] * 6)
     reason = learner.explain().reason
@@ -381,7 +381,7 @@ def test_the_contract():
         ([], "observed", 1),
     ],
 )
-def test_a_saved_cohort_that_cannot_be_is_refused(arms, field, value):
+def test_an_impossible_saved_cohort_is_refused(arms, field, value):
     policy = gb.Limited(gb.WAGP())
     learner = gb.Learner(policy, MODEL, seed=2)
     for arm in arms:
@@ -402,7 +402,7 @@ def test_a_saved_cohort_that_cannot_be_is_refused(arms, field, value):
         ({"arms": [1], "rewards": [0.5]}, "record must lead to the statistics, got another one"),
     ],
 )
-def test_a_saved_record_that_cannot_be_is_refused(record, message):
+def test_an_impossible_saved_record_is_refused(record, message):
     policy = gb.Limited(gb.WAGP())
     learner = gb.Learner(policy, MODEL, seed=2)
     learner.update(0, 0.5)
@@ -427,7 +427,7 @@ def test_a_saved_record_that_cannot_be_is_refused(record, message):
         ({"start": 4, "high": 2}, "start must lie between low and high, got 4"),
     ],
 )
-def test_limits_that_cannot_be_are_refused(limits, message):
+def test_invalid_limits_are_refused(limits, message):
     with pytest.raises(gb.PolicyError, match=message):
         gb.Limited(**limits)
 
@@ -450,7 +450,7 @@ def test_one_decision_may_be_restricted():
     middle.update(2, 0.0)
     assert (
         middle.select(allowed=[5, 1]) == 1
-    )  # arm 5 is nearer to the wish, but a limit excludes it
+    )  # arm 5 is nearer to the inner choice, but a limit excludes it
 
 
 @pytest.mark.parametrize(
@@ -462,7 +462,7 @@ def test_one_decision_may_be_restricted():
         (3, "allowed must be indices of arms, got 3"),
     ],
 )
-def test_arms_that_cannot_be_allowed_are_refused(allowed, message):
+def test_invalid_allowed_arms_are_refused(allowed, message):
     learner = gb.Learner(gb.Uniform(), MODEL, seed=0)
     before = learner.state()["generator"]
     with pytest.raises(gb.RewardError, match=message):

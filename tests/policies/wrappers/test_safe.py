@@ -1,4 +1,4 @@
-"""Safe: floor and ceiling as described, whatever the inner policy wants, and what says so."""
+"""Safe: floor and ceiling as described, for any inner policy, and their explanations."""
 
 import dataclasses
 import json
@@ -30,18 +30,18 @@ def bounds_of(rewards, total, eps, variance=0.25):
     return own + root * psi(eps * (total + 1) / n), own + root * psi(10 * (total + 1) / n)
 
 
-# What the worst adviser may say; all are functions of the past, or of chance.
+# Choices of the worst inner policies; all are functions of the past, or of chance.
 
 
-def wish_for_first(setup, stats, state, rng):
+def choose_first(setup, stats, state, rng):
     return 0
 
 
-def wish_by_chance(setup, stats, state, rng):
+def choose_at_random(setup, stats, state, rng):
     return int(rng.random() * setup.tables.n_arms)
 
 
-def wish_for_most_played(setup, stats, state, rng):
+def choose_most_played(setup, stats, state, rng):
     best = 0
     for arm in range(1, setup.tables.n_arms):
         if stats.counts[arm] > stats.counts[best]:
@@ -54,7 +54,7 @@ class First(gb.Policy):
     """Always the first arm; the worlds below have their worst arm there."""
 
     kind = "garbage"
-    rules = gb.Uniform.rules._replace(select=wish_for_first)
+    rules = gb.Uniform.rules._replace(select=choose_first)
 
     def setup(self, model):
         return gb.Uniform().setup(model)
@@ -62,14 +62,14 @@ class First(gb.Policy):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Chance(First):
-    rules = gb.Uniform.rules._replace(select=wish_by_chance)
+    rules = gb.Uniform.rules._replace(select=choose_at_random)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MostPlayed(First):
     """The arm that was played most: what was once played stays."""
 
-    rules = gb.Uniform.rules._replace(select=wish_for_most_played)
+    rules = gb.Uniform.rules._replace(select=choose_most_played)
 
 
 @pytest.mark.parametrize("inner", [First(), MostPlayed()], ids=lambda p: type(p).__name__)
@@ -173,7 +173,7 @@ def test_rebuilding_forgetting_merging_and_restoring():
     contract.check_restored(policy, model)
     contract.check_forgotten(policy, model)
     contract.check_merged(policy, model)
-    # Where the order matters to the inner policy, it does to this one.
+    # If the inner policy depends on the order of rewards, so does this one.
     ordered = gb.Safe(gb.ExploreThenCommit(plays=3))
     contract.check_restored(ordered, model)
     with pytest.raises(PolicyError):
@@ -190,7 +190,7 @@ def _newer_than_now(kept):
 
 
 @pytest.mark.parametrize("spoil", [_another_fit, _newer_than_now])
-def test_states_that_cannot_be_are_refused(spoil):
+def test_impossible_states_are_refused(spoil):
     learner = gb.Learner(gb.Safe(gb.UCB1()), model_of("linear"), seed=0)
     contract.play(learner, 50)
     saved = learner.state()
@@ -199,7 +199,7 @@ def test_states_that_cannot_be_are_refused(spoil):
         gb.Learner.restore(learner.policy, learner.model, saved)
 
 
-def test_it_says_what_moved_the_choice():
+def test_explain_states_what_moved_the_choice():
     learner = gb.Learner(gb.Safe(First(), caution=0.3), model_of("linear"), seed=0)
     assert learner.explain().choice == 0
     learner.update([0] * 30, [0.5] * 30)
