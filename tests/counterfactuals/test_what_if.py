@@ -182,7 +182,7 @@ def test_model_free_estimates_come_with_fixed_policies(found):
     assert "7.0, which was shown 2 times" in told
 
 
-def test_a_learner_is_a_log(found):
+def test_a_learner_gives_the_earnings_of_its_log(found):
     learner = gb.Learner(gb.WAGP(), SHOP, seed=0, compiled=False)
     log = log_of(SHOP.means(THETA), 800)
     learner.update(np.asarray(log.arms), np.asarray(log.rewards))
@@ -191,7 +191,7 @@ def test_a_learner_is_a_log(found):
     assert again.model_free == {}
 
 
-def test_wrong_curves_are_told_and_arms_follow_their_own_rewards():
+def test_wrong_curves_are_reported_and_arms_follow_their_own_rewards():
     means = SHOP.means(THETA).copy()
     means[0] = 0.15
     right, wrong = (

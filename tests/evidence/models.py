@@ -79,7 +79,7 @@ def beta_rewards(rng, means):
     return 1 - rng.random(means.shape) ** (means / (1 - means))
 
 
-def coin_rewards(rng, means):
+def bernoulli_rewards(rng, means):
     return (rng.random(means.shape) < means).astype(float)
 
 

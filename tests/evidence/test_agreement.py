@@ -1,4 +1,4 @@
-"""Live, logged and simulated evidence say the same of the same rewards."""
+"""Live, logged and simulated evidence make the same statements about the same rewards."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def random_log(number):
 
 
 @pytest.mark.parametrize("first", range(0, N_LOGS, 50))
-def test_random_logs_are_read_alike(first):
+def test_simulated_and_logged_evidence_agree_on_random_logs(first):
     n_free = 0
     for number in range(first, first + 50):
         (model, arms, rewards), confidence = random_log(number)
@@ -39,7 +39,7 @@ def test_random_logs_are_read_alike(first):
         if number % 5 == 0:  # contenders depend on it in all of them
             assert simulated.log_e_value == logged.against_model().log_e_value
         if contenders.model_free and simulated.log_e_value < -np.log(1.0 - confidence):
-            # A histogram alone does not know that the model was refuted before.
+            # A histogram alone has no record of an earlier refutation.
             assert logged.against_model().refuted(1.0 - confidence)
             continue
         assert tuple(np.flatnonzero(simulated.contenders)) == contenders.arms
@@ -49,7 +49,7 @@ def test_random_logs_are_read_alike(first):
     assert 0 < n_free < 25
 
 
-def test_one_by_one_and_merged_evidence_is_read_alike():
+def test_live_and_merged_evidence_agree_with_logged_evidence():
     for number in range(0, N_LOGS, 25):
         (model, arms, rewards), confidence = random_log(number)
         logged, live = evidence_from_log(model, arms, rewards), Evidence(model)
@@ -69,10 +69,10 @@ def test_the_race_decides_where_roundings_disagree():
     # Both roundings are on the safe side, so that either answer of an arm at the edge is valid.
     model, arms, rewards = log_of("pricing", 300, seed=2)
     reading = Inference(model, evidence_from_log(model, arms, rewards).counts)
-    nobody = BestArms(np.zeros(12, np.bool_), model_free=False)
-    assert reading.p_values(nobody, 0.95).max() == 1.0 - 0.95
-    everybody = BestArms(np.ones(12, np.bool_), model_free=False)
-    assert reading.p_values(everybody, 0.95).min() == np.nextafter(1.0 - 0.95, 1.0)
+    no_arm = BestArms(np.zeros(12, np.bool_), model_free=False)
+    assert reading.p_values(no_arm, 0.95).max() == 1.0 - 0.95
+    all_arms = BestArms(np.ones(12, np.bool_), model_free=False)
+    assert reading.p_values(all_arms, 0.95).min() == np.nextafter(1.0 - 0.95, 1.0)
 
 
 def test_arms_that_tie_at_an_end_of_the_interval_are_in_the_race():

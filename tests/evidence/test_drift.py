@@ -117,7 +117,7 @@ def test_without_copies_the_process_is_half_of_the_pooled_one():
     assert date_change(model, counts, snapshots, 90) is None
 
 
-def test_a_copy_of_this_moment_is_no_earlier_one():
+def test_a_copy_of_the_current_time_is_not_an_earlier_one():
     model, counts, snapshots, _ = stretches(400, seed=3)
     assert kept(snapshots, 400)[0].tolist() == [100, 200, 300]
     assert kept(snapshots, 401)[0].tolist() == [100, 200, 300, 400]

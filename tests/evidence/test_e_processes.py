@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from globalbandits.evidence.e_processes import Pooled, SpikeSlab
 from globalbandits.evidence.histogram import add_many, empty
-from tests.evidence.models import TRUTH, beta_rewards, coin_rewards, log_of, model_of
+from tests.evidence.models import TRUTH, bernoulli_rewards, beta_rewards, log_of, model_of
 from tests.oracles import evidence as oracle
 
 NAMES = sorted(TRUTH)
@@ -51,8 +51,8 @@ def test_the_histogram_never_claims_more_than_the_real_bets(name, process):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_one_bin_is_exact_for_coins(name):
-    model, arms, rewards = log_of(name, 200, seed=3, rewards=coin_rewards)
+def test_one_bin_is_exact_for_bernoulli_rewards(name):
+    model, arms, rewards = log_of(name, 200, seed=3, rewards=bernoulli_rewards)
     units = units_of(model, rewards)
     for process, naive in PROCESSES.items():
         coarse = process(model, counts_of(model, arms, rewards, 1)).at(thetas_of(model))
@@ -62,9 +62,9 @@ def test_one_bin_is_exact_for_coins(name):
         np.testing.assert_allclose(coarse, real, rtol=1e-9, atol=1e-9)
 
 
-def test_for_coins_the_bets_are_likelihood_ratios():
+def test_for_bernoulli_rewards_the_bets_are_likelihood_ratios():
     # Where no step is cut or clipped, a bet against theta is the likelihood of theta + step.
-    model, arms, rewards = log_of("pricing", 300, seed=4, rewards=coin_rewards)
+    model, arms, rewards = log_of("pricing", 300, seed=4, rewards=bernoulli_rewards)
     successes = np.bincount(arms, rewards, 12)
     failures = np.bincount(arms, 1 - rewards, 12)
     theta = 0.45
@@ -105,7 +105,7 @@ def test_an_impossible_reward_refutes_at_once_and_without_overflow(process):
 def surveys(draw):
     name = draw(st.sampled_from(NAMES))
     n = draw(st.sampled_from([1, 3, 30, 1000, 30_000]))
-    rewards = draw(st.sampled_from([beta_rewards, coin_rewards]))
+    rewards = draw(st.sampled_from([beta_rewards, bernoulli_rewards]))
     log = log_of(name, n, draw(st.integers(0, 99)), rewards=rewards)
     n_cells = draw(st.sampled_from([1, 5, 40]))
     return log, n_cells
@@ -136,7 +136,7 @@ def test_bounds_of_small_cells_are_tight(name, process):
     assert np.all(values - bounds <= 0.006 + 1e-4 * (1 + np.abs(values)))
 
 
-def test_shares_say_which_arms_speak_against_the_model():
+def test_shares_show_which_arms_contradict_the_model():
     model, arms, rewards = log_of("pricing", 5000, seed=7)
     rewards = np.where(arms == 3, rewards**3, rewards)
     process = SpikeSlab(model, counts_of(model, arms, rewards))

@@ -80,7 +80,7 @@ def test_always_the_baseline_earns_nothing(shop):
     assert "over 1 decision:" in str(gb.evidence_from_log(shop, [3], [1.0]).earnings(3))
 
 
-def test_a_refuted_model_says_nothing(shop):
+def test_a_refuted_model_gives_no_bounds(shop):
     evidence = gb.evidence_from_log(shop, [0, 6] * 400, [0.0, 1.0] * 400)
     assert evidence.against_model().refuted()
     found = evidence.earnings(0)
@@ -107,7 +107,7 @@ def test_a_wrong_level_is_seen_in_the_rewards_of_the_baseline(shop):
     assert found.model_free.low < truth < found.model_free.high
     assert found.model_free.n_baseline == int((arms == 1).sum())
     assert not found.low < truth < found.high or found.disagrees
-    # Two sums of rewards are better known than the means of all arms at once.
+    # Two sums of rewards have narrower bounds than the means of all arms together.
     bounds = gb.evidence_from_log(shop, arms, rewards).observed_bounds()
     n_others = (arms != 1).sum()
     apart = np.ptp(bounds[arms[arms != 1]], axis=1).sum() + n_others * np.ptp(bounds[1])

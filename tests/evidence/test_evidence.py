@@ -47,7 +47,7 @@ def test_the_order_matters_to_drift_alone():
 
 
 @given(st.integers(0, 300), st.integers(0, 300))
-def test_merging_is_having_seen_both(n_one, n_two):
+def test_merged_evidence_has_the_counts_of_both_logs(n_one, n_two):
     model, arms, rewards = log_of("pricing", n_one + n_two, seed=3)
     parts = [
         evidence_from_log(model, arms[s], rewards[s]) for s in (slice(n_one), slice(n_one, None))
@@ -58,7 +58,7 @@ def test_merging_is_having_seen_both(n_one, n_two):
     assert merged.n_observations == n_one + n_two
 
 
-def test_merged_evidence_says_what_the_whole_says():
+def test_merged_evidence_has_the_statements_of_the_whole_log():
     model, arms, rewards = log_of("emax", 400, seed=4)
     merged = evidence_from_log(model, arms[:150], rewards[:150]).merge(
         evidence_from_log(model, arms[150:300], rewards[150:300]),
@@ -67,7 +67,7 @@ def test_merged_evidence_says_what_the_whole_says():
     assert statements(merged)[:3] == statements(evidence_from_log(model, arms, rewards))[:3]
 
 
-def test_forgetting_is_never_having_seen_to_the_last_bit():
+def test_forgetting_restores_the_earlier_evidence_bit_for_bit():
     model, arms, rewards = log_of("pricing", 500, seed=5)
     evidence = evidence_from_log(model, arms, rewards)
     for index in range(250, 500):
@@ -101,7 +101,7 @@ def test_forgetting_a_numbered_reward_keeps_the_copies_exact():
     assert restored.drift() == evidence.drift()
 
 
-def test_a_number_in_whose_time_the_reward_was_not_observed_is_refused():
+def test_a_number_at_which_the_reward_was_not_observed_is_refused():
     # Taken from copies that do not hold it, the reward would leave less than nothing.
     model, arms, rewards = log_of("pricing", 450, seed=6)
     arms[:400], arms[400:] = 5, 3
@@ -135,7 +135,7 @@ def test_forgetting_without_a_number_begins_the_search_for_drift_anew():
 
 @pytest.mark.parametrize("n", [0, 1, 99, 1234])
 @pytest.mark.parametrize("name", NAMES)
-def test_a_saved_state_goes_on_bit_for_bit(name, n):
+def test_a_saved_state_resumes_bit_for_bit(name, n):
     model, arms, rewards = log_of(name, n + 200, seed=8)
     whole = evidence_from_log(model, arms, rewards)
     first = evidence_from_log(model, arms[:n], rewards[:n])
@@ -146,7 +146,7 @@ def test_a_saved_state_goes_on_bit_for_bit(name, n):
     assert restored.drift() == whole.drift()
 
 
-def test_rewards_in_other_units_say_the_same():
+def test_rewards_in_other_units_give_the_same_statements():
     _, arms, rewards = log_of("pricing", 800, seed=9)
     prices = model_of("pricing").arms
     euros = RewardModel(
@@ -185,7 +185,7 @@ def test_bins_change_the_width_and_nothing_else():
 
 def test_the_interval_alone_does_not_refute_a_model():
     # Its bets go from theta to theta. Arms that contradict each other leave the theta that
-    # fits them least badly; that it fits badly is for the other process to say.
+    # fits them best; the other process tests whether it fits.
     model = model_of("illustration")
     evidence = evidence_from_log(model, [0, 1] * 40, [0.97, 0.75] * 40)
     assert not evidence.interval().is_empty
@@ -235,7 +235,7 @@ def test_forgetting_what_was_never_seen_is_refused():
 
 
 def test_the_statistics_notice_what_the_histogram_cannot():
-    # Two rewards, shared between the same knots: only their squares tell that .5 is not one.
+    # Two rewards, shared between the same knots: only the squares show that .5 is not one of them.
     model = model_of("pricing")
     evidence = Evidence(model, bins=1)
     for reward in (0.25, 0.75):
@@ -250,7 +250,7 @@ def test_the_statistics_notice_what_the_histogram_cannot():
         evidence.forget(0, 0.25)
 
 
-def test_merging_what_does_not_belong_together_is_refused():
+def test_merging_incompatible_evidence_is_refused():
     evidence, other = Evidence(model_of("pricing")), Evidence(model_of("pricing"))
     for others in ((evidence,), (other, other)):
         with pytest.raises(gb.StateError, match="evidence to merge must be different ones"):
@@ -290,7 +290,7 @@ def test_wrong_parameters_are_refused(name, most):
         Evidence(model, **{name: 10**12})
 
 
-def test_evidence_without_statistics_of_its_own_is_changed_by_who_counts():
+def test_evidence_without_its_own_statistics_cannot_be_changed_directly():
     model = model_of("pricing")
     stats = no_statistics(12)
     evidence = Evidence(model, statistics=stats)
@@ -315,7 +315,7 @@ def test_evidence_without_statistics_of_its_own_is_changed_by_who_counts():
     assert not evidence.counts.any()
 
 
-def test_evidence_can_be_copied_by_other_means():
+def test_copy_and_deepcopy_copy_evidence():
     model, arms, rewards = log_of("pricing", 250, seed=17)
     evidence = evidence_from_log(model, arms, rewards)
     for twin in (evidence.copy(), copy.deepcopy(evidence)):
@@ -382,7 +382,7 @@ def test_evidence_is_drawn_over_its_history():
     assert low == learner.interval().low
 
 
-def test_nothing_can_be_drawn_of_nothing():
+def test_evidence_without_rewards_cannot_be_plotted():
     with pytest.raises(gb.EvidenceError, match="evidence must have observations to draw, got 0"):
         Evidence(model_of("emax")).plot_evidence()
 

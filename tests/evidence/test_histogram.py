@@ -183,7 +183,7 @@ def test_a_numbered_reward_is_taken_out_of_exactly_the_copies_that_hold_it(numbe
     assert (tally.clock, tally.since) == (45, 0)
 
 
-def test_a_number_belongs_to_the_stretch_that_ends_with_it():
+def test_a_number_is_in_the_stretch_that_ends_with_it():
     # Reward 20 is the last one before the copy of that time, and reward 21 the first after it.
     tally = clocked([0.0] * 20 + [1.0] * 20)
     for number in (1, 20):
@@ -258,7 +258,7 @@ def test_rewards_move_to_a_new_list_of_arms():
     assert drift_test.kept(moved.snapshots, 46)[0].tolist() == [10, 20, 30, 40]
 
 
-def test_the_largest_parameters_are_taken():
+def test_the_largest_parameters_are_accepted():
     tally = TimedHistogram(1, MOST_BINS, drift_test.MAX_EVERY)
     assert (tally.bins, tally.every) == (1_024, 1_000_000_000)
     too_large = {"bins": (MOST_BINS + 1, 1), "every": (1, drift_test.MAX_EVERY + 1)}

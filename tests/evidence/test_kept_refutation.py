@@ -98,7 +98,7 @@ def test_states_without_a_peak_are_as_before(model):
     assert Evidence.restore(model, quiet.state()).against_model().peak_log_e_value < SMALLEST_PEAK
 
 
-def test_a_merge_pays_for_the_second_chance(learner, world):
+def test_a_merge_halves_the_largest_e_value(learner, world):
     model, log = world
     peak = learner.evidence_against_model().peak_log_e_value
     other = Evidence(model)

@@ -113,7 +113,7 @@ def test_guesses_are_tried_first():
     assert find_witness(model.tables, counts, kept, EVERY, math.log(20), 0.9, 0.4) == 0.4
 
 
-def test_where_it_is_too_close_to_call_the_model_is_spared():
+def test_a_model_at_the_limit_of_the_search_is_not_refuted():
     # Exactly at the infimum no search ends by bounds alone.
     model, arms, rewards = log_of("emax", 300, seed=4)
     counts = counts_of(model, arms, rewards)
@@ -122,7 +122,7 @@ def test_where_it_is_too_close_to_call_the_model_is_spared():
     assert not math.isnan(find_witness(model.tables, counts, kept, EVERY, value, *model.domain))
 
 
-def test_the_best_fit_of_coins_is_that_of_a_dense_grid():
+def test_the_best_fit_of_bernoulli_rewards_is_that_of_a_dense_grid():
     for name in NAMES:
         model, arms, rewards = log_of(name, 3000, seed=5)
         counts = counts_of(model, arms, rewards)
@@ -138,7 +138,7 @@ def test_the_best_fit_of_coins_is_that_of_a_dense_grid():
         assert free_bernoulli_fit(coins) >= fit
 
 
-def test_a_change_of_theta_and_a_wrong_model_are_told_apart():
+def test_a_change_of_theta_and_a_wrong_model_are_distinguished():
     for seed in range(10):
         model, old_arms, old = log_of("pricing", 1000, seed, theta=0.3)
         _, new_arms, new = log_of("pricing", 1000, seed + 50, theta=0.6)
@@ -191,7 +191,7 @@ def test_loops_and_arrays_bet_alike():
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e308])
-def test_nothing_breaks_on_numbers_that_make_no_sense(value):
+def test_damaged_counts_do_not_break_the_search(value):
     model, counts, kept = copies_of("pricing", 300, seed=8)
     wrong = counts.copy()
     wrong[3, 4] = value

@@ -150,7 +150,7 @@ def test_a_lower_bound_holds_even_if_an_arm_had_no_chance():
 
 
 def test_decisions_without_a_choice_are_left_out():
-    """A log that always shows one arm for certain says something about this arm alone."""
+    """A log that always shows one arm gives an estimate for this arm only."""
     rng = np.random.default_rng(2)
     arms = np.array([1] * 500 + [2] * 500)
     rewards = (rng.random(1_000) < SHOP.means(0.2)[arms]).astype(float)
@@ -241,7 +241,7 @@ def test_decisions_of_unknown_probability_are_left_out(greedy):
     assert (found.low, found.dr) == (later.low, later.dr)
 
 
-def test_what_cannot_be_estimated_is_said():
+def test_logs_that_cannot_be_used_are_named():
     log = DecisionLog(SHOP, arm_values=[4.0, 5.0], rewards=[1, 0])
     assert "without probabilities" in repr(log)
     with pytest.raises(EvidenceError, match="log must have probabilities"):
@@ -252,7 +252,7 @@ def test_what_cannot_be_estimated_is_said():
         off_policy(trial, [1.0, 0.0])
 
 
-def test_a_sentence_and_an_explanation(greedy):
+def test_an_estimate_prints_a_sentence_and_an_explanation(greedy):
     found = off_policy(greedy, {6.0: 1.0})
     assert str(found).startswith(f"{found.dr:.6g} per decision, between")
     assert "No curve is used" in found.explain()

@@ -1,4 +1,4 @@
-"""What the evidence can tell: figures near those the method reached when it was first tried."""
+"""Power of the evidence: figures close to those of the first experiments with the method."""
 
 import math
 
@@ -45,7 +45,7 @@ def test_the_least_refuted_theta_and_the_shares_point_at_what_is_wrong():
     assert found.shares[4] > 0.7
 
 
-def test_a_single_arm_never_refutes_and_says_so():
+def test_a_single_arm_never_refutes_and_the_explanation_states_it():
     model, _, rewards = log_of("pricing", 3000, seed=6, bias=0.1)
     found = evidence_from_log(model, np.full(3000, 5), rewards).against_model()
     assert not found.refuted(0.5)

@@ -20,13 +20,13 @@ from globalbandits.evidence.contenders import model_p_values
 from globalbandits.evidence.e_processes import Pooled, SpikeSlab
 from globalbandits.evidence.evidence import vector_inference_of
 from globalbandits.evidence.inference import Inference
-from tests.evidence.models import beta_rewards, coin_rewards, log_of
+from tests.evidence.models import bernoulli_rewards, beta_rewards, log_of
 
 RECORD = Path(__file__).with_name("recorded_statements.json")
 RECORDED = json.loads(RECORD.read_text()) if RECORD.exists() else {}
 
 
-def valued_log(model, theta, n, seed, bias=0.0, rewards=coin_rewards, moved=None):
+def valued_log(model, theta, n, seed, bias=0.0, rewards=bernoulli_rewards, moved=None):
     """Rewards of uniformly drawn arms; with ``moved`` the parameter changes after a third."""
     rng = np.random.default_rng(seed)
     arms = rng.integers(model.n_arms, size=n)
@@ -106,7 +106,7 @@ LOGS = {
     "emax-2500": lambda: log_of("emax", 2_500, 4),
     "exponential-biased": lambda: log_of("exponential", 900, 5, bias=0.2),
     "illustration-at-the-end": lambda: log_of("illustration", 500, 6, theta=0.999),
-    "revenue-coins": lambda: log_of("revenue", 700, 7, rewards=coin_rewards),
+    "revenue-coins": lambda: log_of("revenue", 700, 7, rewards=bernoulli_rewards),
     "shop-20": lambda: valued_log(shop(), 0.22, 20, 8),
     "shop-1500": lambda: valued_log(shop(), 0.22, 1_500, 9),
     "shop-moved": lambda: valued_log(shop(), 0.05, 1_800, 10, moved=0.5),

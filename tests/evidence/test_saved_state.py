@@ -1,4 +1,4 @@
-"""A saved state is taken as it was, or refused with a message: nothing else happens."""
+"""A saved state is restored exactly or refused with a message."""
 
 import json
 import math
@@ -112,7 +112,7 @@ def test_damaged_states_are_refused(state, message):
 def test_statistics_and_histogram_must_agree(field, change, message):
     state = saved()
     state["statistics"][field][0] += change
-    if message is None:  # the histogram does not know squares that well
+    if message is None:  # the histogram has the squares less exactly
         Evidence.restore(model_of("pricing"), state)
         return
     with pytest.raises(gb.StateError) as caught:
@@ -228,7 +228,7 @@ def with_forgotten():
 
 @pytest.mark.parametrize("n_changes", [1, 2])
 @pytest.mark.parametrize("state", [saved("emax", 230), with_forgotten(), saved("emax", 0)])
-def test_no_change_is_taken_unnoticed(state, n_changes):
+def test_changed_states_are_refused_or_equivalent(state, n_changes):
     model, rng = model_of("emax"), random.Random(1)
     text, expected = json.dumps(state), facts(Evidence.restore(model, state))
     n_taken = 0

@@ -54,7 +54,7 @@ def test_an_infimum_at_an_end_is_found():
     assert 1.99 <= certified <= 2.0
 
 
-def test_precision_is_not_spent_where_it_is_not_asked_for():
+def test_a_search_stops_at_the_requested_bound():
     certified, value, _ = find_infimum(Valleys((0.4, 9.0, 100.0)), np.linspace(0, 1, 5), enough=3.0)
     assert 3.0 <= certified <= 9.0 <= value
 
@@ -169,7 +169,7 @@ def test_first_cells_cover_the_domain_and_are_fine_near_the_truth():
     assert no_rewards.tolist() == np.linspace(0, 1, 9).tolist()
 
 
-def test_a_search_that_gives_up_loses_precision_and_not_validity(monkeypatch):
+def test_a_search_that_stops_early_is_valid_and_less_precise(monkeypatch):
     process = Valleys((0.3, 4.0, 1e4), (0.7123457, 1.0, 1e6))
     monkeypatch.setattr("globalbandits.evidence.search._MAX_OPEN_CELLS", 3)
     certified, value, _ = find_infimum(process, np.linspace(0, 1, 9))
@@ -186,7 +186,7 @@ def test_if_no_theta_is_left_every_arm_is_ruled_out():
 
 
 class Noted:
-    """A process that notes the cells it is asked for."""
+    """A process that records the cells it evaluates."""
 
     def __init__(self, process):
         self._process, self.cells = process, []
@@ -275,7 +275,7 @@ def test_cells_are_cut_down_to_the_smallest_width():
 
 
 def test_sets_share_a_survey_and_end_one_by_one(monkeypatch):
-    """Three sets: one ends at once, one after its middle, and one after a cut."""
+    """Three sets: one ends immediately, one after its middle, and one after a cut."""
     values = {0.0: 0.5, 1.0: 5.0, 2.0: 9.0, 3.0: 9.0, 1.5: 0.75}
     process = Noted(
         Steps(
@@ -290,7 +290,7 @@ def test_sets_share_a_survey_and_end_one_by_one(monkeypatch):
     assert found.values.tolist() == [0.5, 0.75, 8.0]
     assert found.thetas.tolist() == [0.0, 1.5, 2.5]
     assert [lows for lows, _ in process.cells] == [[1.0, 2.0], [2.0, 2.25, 2.5, 2.75]]
-    # With exactly as many open cells as are allowed the search goes on.
+    # With exactly as many open cells as are allowed the search continues.
     for most, n_surveys in ((2, 2), (1, 1)):
         monkeypatch.setattr("globalbandits.evidence.search._MAX_OPEN_CELLS", most)
         process.cells.clear()

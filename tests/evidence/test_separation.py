@@ -1,4 +1,4 @@
-"""Arms told apart by what they are worth, without the model's curves."""
+"""Arms ruled out by the worth of their rewards, without the model's curves."""
 
 import math
 
@@ -29,7 +29,7 @@ VALUES = {
 
 
 def soft_counts(n, rng, means=TRUE_MEANS):
-    """Coins of every arm, as the histogram holds them."""
+    """Bernoulli rewards of every arm, as the histogram holds them."""
     counts = np.zeros((means.size, DEFAULT_BINS + 1))
     counts[:, -1] = rng.binomial(n, means)
     counts[:, 0] = n - counts[:, -1]

@@ -75,7 +75,7 @@ def test_statements_print_what_is_special():
     assert "its curves are not used" in free.explain()
 
 
-def test_an_empty_interval_says_that_no_theta_is_left():
+def test_an_empty_interval_states_that_no_theta_is_left():
     interval = dataclasses.replace(INTERVAL, low=math.nan, high=math.nan)
     assert interval.is_empty
     assert math.isnan(interval.width)
@@ -86,7 +86,7 @@ def test_an_empty_interval_says_that_no_theta_is_left():
 
 
 @pytest.mark.parametrize("statement", [INTERVAL, MODEL, CONTENDERS, DRIFT])
-def test_statements_are_frozen_and_say_what_they_assume(statement):
+def test_statements_are_frozen_and_state_their_assumptions(statement):
     with pytest.raises(dataclasses.FrozenInstanceError):
         statement.n_observations = 3
     text = statement.explain()
@@ -95,7 +95,7 @@ def test_statements_are_frozen_and_say_what_they_assume(statement):
     assert "look as often as you like" in text
 
 
-def test_explanations_warn_of_what_is_not_said():
+def test_explanations_state_what_does_not_follow():
     assert "no statement about a model that is wrong" in INTERVAL.explain()
     assert "does not show that the model is right" in MODEL.explain()
     assert "Most of it comes from the arms 2.5 90%, 1.5 10%." in MODEL.explain()

@@ -174,16 +174,20 @@ def test_a_probability_of_exactly_the_confidence_stops():
     even = stop_on([[0.75, 0.25], [0.25, 0.75]], [0.5, 0.5])
     flat = {"constants": np.zeros((2, 2)), "slopes": np.zeros((2, 2)), "confidence": 0.5}
     stats = stats_of([1, 0], [0.0, 0.0])
-    nobody = np.full(1, -1)
+    none_recommended = np.full(1, -1)
     for rule, reason in (({"watches": True}, TOO_HIGH), ({"decides": True}, ONE_CONTENDER)):
         stop = even._replace(**flat, **rule)
         assert reason_to_stop(stop, stats) == reason
         # Of two arms with the same probability the first one is named.
         assert decided_arm(stop, weigh(stop, stats)) == 0
-        assert reasons_to_stop(stop, np.array([[1.0, 0.0]]), np.zeros((1, 2)), nobody) == [reason]
+        assert reasons_to_stop(
+            stop, np.array([[1.0, 0.0]]), np.zeros((1, 2)), none_recommended
+        ) == [reason]
         surer = stop._replace(confidence=math.nextafter(0.5, 1.0))
         assert reason_to_stop(surer, stats) == 0
-        assert reasons_to_stop(surer, np.array([[1.0, 0.0]]), np.zeros((1, 2)), nobody) == [0]
+        assert reasons_to_stop(
+            surer, np.array([[1.0, 0.0]]), np.zeros((1, 2)), none_recommended
+        ) == [0]
 
 
 def test_a_likelihood_of_exactly_the_limit_is_refuted():

@@ -1,4 +1,4 @@
-"""Statements hold at all times at once, whoever chooses the arms and whenever one stops.
+"""Statements hold at all times at once, for every choice of arms and every stopping time.
 
 A set misses theta at some time exactly if the process at the true theta ever reaches
 1 / alpha, so only that one theta is followed, at every step of every run: this is stopping
@@ -26,8 +26,8 @@ HORIZON = 1000
 EVERY = 100
 # None of these is among the models that the method was first tried on.
 NAMES = ["logistic_dose", "emax", "exponential", "illustration", "revenue"]
-# How arms are chosen: at random; greedily by the sample means; or by a gambler who knows the
-# truth and stays with the arm whose rewards look most wrong.
+# How arms are chosen: at random; greedily by the sample means; or by an adversary that
+# knows the truth and stays with the arm whose rewards look most wrong.
 UNIFORM, GREEDY, SPITEFUL = 0, 1, 2
 
 
@@ -179,7 +179,7 @@ def test_misses_and_false_alarms_over_all_time_are_rare(name, rule, coins):
     largest, _, _ = played(name, rule, coins)
     misses = (largest >= -math.log(ALPHA)).sum(axis=0)
     assert np.all(misses <= most_misses(RUNS, ALPHA)), misses
-    # The gamblers do play: at a level of one half the truth is missed at times. A process
+    # The processes do grow: at a level of one half the truth is sometimes missed. A process
     # that stayed at 1 would be valid and useless.
     assert (largest[:, 0] >= math.log(2)).mean() > 0.1
     assert (largest[:, 1] >= math.log(2)).mean() > 0.03
@@ -199,6 +199,6 @@ def test_the_interval_excludes_the_truth_exactly_when_the_process_does(name, rul
             assert outside > -interval.slack
 
 
-def test_the_bound_of_the_binomial_is_what_it_says():
+def test_the_bound_of_the_binomial_has_its_probability():
     assert most_misses(1000, 0.05) == 77
     assert most_misses(1, 0.05, chance=0.1) == 0

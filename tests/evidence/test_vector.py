@@ -287,7 +287,7 @@ def test_one_number_has_a_region_too():
 
 
 @pytest.mark.parametrize("ask", ["interval", "drift", "plot_evidence"])
-def test_what_needs_one_number_says_what_to_take_instead(ask):
+def test_methods_for_one_number_name_their_replacement(ask):
     with pytest.raises(EvidenceError) as caught:
         getattr(gb.Evidence(shop()), ask)()
     text = str(caught.value)

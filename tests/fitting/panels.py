@@ -12,8 +12,8 @@ def panel_of(history, reward_range=None):
     return panels_from_rows(history, HistoryColumns(**COLUMNS, reward_range=reward_range))[0]
 
 
-def coin_panel(counts, successes, arms=None):
-    """A panel of coins from two nested lists."""
+def bernoulli_panel(counts, successes, arms=None):
+    """A panel of Bernoulli rewards from two nested lists."""
     counts, successes = np.array(counts, float), np.array(successes, float)
     arms = tuple(range(1, counts.shape[1] + 1)) if arms is None else tuple(arms)
     return Panel(
@@ -22,7 +22,7 @@ def coin_panel(counts, successes, arms=None):
 
 
 def rows_of(cells):
-    """Rows of coins from {(group, arm): rewards}."""
+    """Rows of Bernoulli rewards from {(group, arm): rewards}."""
     rows = [(g, a, r) for (g, a), rewards in cells.items() for r in rewards]
     group, arm, reward = zip(*rows, strict=True)
     return {"group": list(group), "arm": list(arm), "reward": list(reward)}

@@ -92,7 +92,7 @@ def test_the_end_of_an_unbounded_range():
 
 
 def test_trials_are_rewards_of_0_and_1(weeks):
-    """A row with trials says the same as one row per visitor."""
+    """A row with trials gives the same fit as one row per visitor."""
     found = gb.fit(weeks, **COLUMNS, reward="sold", trials="visitors", verdict=False)
     ones = weeks.loc[weeks.index.repeat(weeks["sold"])].assign(bought=1.0)
     zeros = weeks.loc[weeks.index.repeat(weeks["visitors"] - weeks["sold"])].assign(bought=0.0)
@@ -125,7 +125,7 @@ def test_rows_that_vary_more_than_visitors_count_less(weeks):
 
 def test_dispersion_of_chance_alone():
     n = np.full(50, 4.0)
-    assert row_dispersion(n, 100 * n, 100 * n, 100 * n) == 1.0  # everybody bought
+    assert row_dispersion(n, 100 * n, 100 * n, 100 * n) == 1.0  # every visitor bought
     assert row_dispersion(np.zeros(2), np.zeros(2), np.zeros(2), np.zeros(2)) == 1.0
 
 
@@ -191,7 +191,7 @@ def test_wrong_trials(weeks, tmp_path, source, values, message):
         gb.fit(rows, **COLUMNS, reward="sold", trials="visitors", verdict=False)
 
 
-def test_trials_beside_other_arguments(weeks):
+def test_trials_exclude_other_arguments(weeks):
     with pytest.raises(FitError, match="reward_range must be left out where there are trials"):
         gb.fit(weeks, **COLUMNS, reward="sold", trials="visitors", reward_range=(0, 1))
     with pytest.raises(FitError, match="trials must be left out where rows are aggregated"):
@@ -203,7 +203,7 @@ def test_trials_beside_other_arguments(weeks):
     assert found.panel.n_rewards == weeks["visitors"].drop(2).sum()
 
 
-def test_strata_know_the_trials(weeks):
+def test_strata_count_the_trials(weeks):
     rows = weeks.assign(coin=np.arange(len(weeks)) % 2)
     found = gb.fit(rows, **COLUMNS, reward="sold", trials="visitors", by="coin", verdict=False)
     assert sum(part.n_rewards for part in found.strata.parts) == weeks["visitors"].sum()
@@ -230,7 +230,7 @@ def test_the_picture_has_profit_cost_and_currency(rates):
     assert np.std(pulled[:, 1]) < np.std(observed[:, 1])
 
 
-def test_the_command_takes_trials_strata_and_currency(weeks, tmp_path, monkeypatch, capsys):
+def test_the_command_accepts_trials_strata_and_currency(weeks, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     weeks.assign(promotion=np.arange(len(weeks)) % 2).to_csv("weeks.csv", index=False)
     words = "fit weeks.csv --group store --arm price --cost 1 --by promotion --quick --currency €"

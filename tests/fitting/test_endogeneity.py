@@ -17,7 +17,7 @@ from globalbandits.fitting.decision_value import Worth
 from globalbandits.fitting.estimation.factor_model import fit_independent, fit_shared
 from globalbandits.fitting.estimation.fitted_population import GRID, normal_weights, shifted
 from globalbandits.fitting.estimation.offered_arms import arm_scale
-from tests.fitting.panels import COLUMNS, coin_panel, panel_of
+from tests.fitting.panels import COLUMNS, bernoulli_panel, panel_of
 from tests.soak import length
 
 
@@ -61,7 +61,7 @@ def test_before_the_correction_demand_rises_with_the_price():
     assert wrong[-1] - fresh.mean(axis=0)[-1] > 0.2
 
 
-def test_the_verdict_says_so_first_and_offers_no_fixed_arm():
+def test_the_verdict_states_it_first_and_offers_no_fixed_arm():
     history, fresh = three_prices(0)
     found = fit(history, **COLUMNS, cost=1.0, runs=20, horizon=200)
     assert found.verdict.sentences[0].startswith("Arms were chosen by what was expected of them")
@@ -75,7 +75,7 @@ def test_the_verdict_says_so_first_and_offers_no_fixed_arm():
     assert profit[chosen.argmax()] > 0.97 * profit.max()
 
 
-def test_groups_that_choose_by_chance_are_not_accused():
+def test_groups_that_choose_at_random_are_rarely_reported():
     """At the level .01, more than two of 15 histories have the probability .0004."""
     accused = [
         examined(histories.exponential_demand(20, 140, seed=seed, rho=0.02, uneven=True))[0].found
@@ -87,7 +87,7 @@ def test_groups_that_choose_by_chance_are_not_accused():
 def test_the_slopes_are_those_of_a_regression_with_dummies():
     rng = np.random.default_rng(5)
     counts = rng.integers(1, 30, (12, 4)) * (rng.random((12, 4)) < 0.8)
-    panel = coin_panel(counts, rng.binomial(counts, 0.4), arms=(1, 2, 3, 4))
+    panel = bernoulli_panel(counts, rng.binomial(counts, 0.4), arms=(1, 2, 3, 4))
     scale = arm_scale(panel.arms)
     fitted = fit_independent(panel, scale)
     found = check_endogeneity(panel, scale, fitted)
@@ -134,7 +134,7 @@ def test_prices_and_doses_have_a_direction(options, name, direction):
     ("direction", "text"),
     [(-1, "Fitted demand rises with the price, from 0."), (1, ""), (0, "")],
 )
-def test_demand_that_rises_with_the_price_is_said(direction, text):
+def test_demand_that_rises_with_the_price_is_reported(direction, text):
     rng = np.random.default_rng(2)
     rising = 1 / (1 + np.exp(-(rng.normal(0, 0.7, (30, 1)) + 0.3 * (PRICES - 5))))
     history = draw_rows(np.full((30, 7), 20), rising, rng)
@@ -147,7 +147,7 @@ def test_demand_that_rises_with_the_price_is_said(direction, text):
         assert sentences[0].startswith(text)
 
 
-def test_a_response_that_falls_with_the_dose_is_said():
+def test_a_response_that_falls_with_the_dose_is_reported():
     found, panel, scale = examined(histories.exponential_demand(30, 140, seed=2))
     said = wrong_direction(found, fit_shared(panel, scale), panel.arms, 1)
     assert said.startswith("The fitted response falls with the dose, from 0.")
@@ -161,7 +161,7 @@ def with_times(history, change, seed):
     return {**history, "reward": np.where(late, 1.0, history["reward"]), "time": time}
 
 
-def test_rewards_that_change_over_time_change_the_words():
+def test_rewards_that_change_over_time_change_the_verdict():
     history = histories.exponential_demand(30, 280, seed=4)
     steady, moving = (with_times(history, change, seed=1) for change in (0.0, 0.2))
     found = fit(moving, **COLUMNS, cost=1.0, time="time", verdict=False)

@@ -16,12 +16,12 @@ from globalbandits.fitting.estimation.factor_model import (
 )
 from globalbandits.fitting.estimation.fitted_population import GRID, Shrinkage
 from globalbandits.fitting.estimation.offered_arms import arm_scale
-from tests.fitting.panels import coin_panel, panel_of
+from tests.fitting.panels import bernoulli_panel, panel_of
 from tests.oracles import fitting as oracle
 
 
 def arguments(panel, fitted, scale):
-    """What the oracle needs to know, as plain lists."""
+    """The arguments of the oracle, as plain lists."""
     places = [np.nan] * panel.n_arms if scale.places is None else scale.places.tolist()
     return (
         panel.counts.tolist(),
@@ -48,7 +48,7 @@ def one_step(panel, fitted, scale):
 
 @st.composite
 def panels(draw):
-    """Coins in random cells, some of them empty."""
+    """Bernoulli rewards in random cells, some of them empty."""
     n_groups, n_arms = draw(st.integers(2, 6)), draw(st.integers(2, 4))
     counts = draw(
         st.lists(
@@ -59,7 +59,7 @@ def panels(draw):
     )
     shares = draw(st.lists(st.floats(0, 1), min_size=n_groups, max_size=n_groups))
     successes = [[round(share * n) for n in row] for share, row in zip(shares, counts, strict=True)]
-    return coin_panel(counts, successes)
+    return bernoulli_panel(counts, successes)
 
 
 @given(panels(), st.floats(0.001, 0.4), st.floats(0.05, 20), st.booleans())
@@ -92,7 +92,7 @@ def test_responsibilities_are_those_of_the_plain_loop():
 def test_steps_end_where_a_general_optimiser_does(labels):
     counts = [[9, 4, 7], [3, 8, 0], [12, 5, 6], [0, 9, 9], [6, 6, 6], [10, 2, 8]]
     successes = [[7, 2, 1], [1, 1, 0], [11, 4, 3], [0, 7, 6], [2, 1, 0], [8, 1, 4]]
-    panel = coin_panel(counts, successes)
+    panel = bernoulli_panel(counts, successes)
     scale = arm_scale(panel.arms, labels=labels)
     start = initial_populations(panel, 1)[0]._replace(grid=GRID[::6], weights=np.full(11, 1 / 11))
     fitted = start.with_curves(start.a, start.c)._replace(shrinkage=Shrinkage(0.3, 0.5))
@@ -110,7 +110,7 @@ def test_rho_is_the_likeliest_random_effect_on_a_balanced_panel():
     n, centre, phi = 12, 0.4, 0.3
     means = centre + 0.15 * rng.standard_normal(40)
     expected = oracle.random_effect(means.tolist(), n, centre, phi)
-    panel = coin_panel(np.full((40, 1), n), n * means[:, None])
+    panel = bernoulli_panel(np.full((40, 1), n), n * means[:, None])
     panel = dataclasses.replace(panel, binary=False)
     cells = factor_model.Residuals(
         (panel.means - centre) ** 2, np.full((40, 1), centre * (1 - centre))
@@ -119,28 +119,28 @@ def test_rho_is_the_likeliest_random_effect_on_a_balanced_panel():
     assert above[0] / below[0] == pytest.approx(expected, abs=1e-7)
 
 
-def test_rho_of_coins_takes_their_noise_off():
+def test_rho_of_bernoulli_rewards_excludes_their_noise():
     """E (y - f)² is f (1 - f) (1/n + rho (1 - 1/n)): put in exactly, rho comes out."""
     rho, f = 0.07, 0.3
     counts = np.array([[2.0], [5.0], [40.0], [1.0]])
     variance = np.full((4, 1), f * (1 - f))
     squared = variance * (1 / counts + rho * (1 - 1 / counts))
-    panel = coin_panel(counts, counts * f)
+    panel = bernoulli_panel(counts, counts * f)
     above, below = factor_model.rho_moments(
         panel, factor_model.Residuals(squared, variance), np.array([0.2]), np.array([0.8]), edf=0.0
     )
     assert above[0] / below[0] == pytest.approx(rho, abs=1e-12)
 
 
-def test_single_coins_say_nothing_about_errors():
-    panel = coin_panel([[1, 1], [1, 1], [1, 1]], [[1, 0], [1, 1], [0, 0]])
+def test_single_bernoulli_rewards_carry_no_information_about_errors():
+    panel = bernoulli_panel([[1, 1], [1, 1], [1, 1]], [[1, 0], [1, 1], [0, 0]])
     cells = factor_model.residuals(panel, np.ones((3, 1)), np.array([[0.5, 0.5]]))
     rho = factor_model.update_rho(panel, cells, np.full(2, 0.1), np.full(2, 0.9), 1.0)
     assert rho.tolist() == [factor_model.MIN_RHO] * 2
 
 
-def test_arms_borrow_thirty_groups_worth_of_rho_and_none_becomes_exact():
-    panel = coin_panel(np.full((10, 2), 50), np.full((10, 2), 25))
+def test_rho_is_pooled_with_the_weight_of_thirty_groups_and_never_zero():
+    panel = bernoulli_panel(np.full((10, 2), 50), np.full((10, 2), 25))
     variance = np.full((10, 2), 0.25)
     squared = np.column_stack([np.full(10, 0.25 / 50), np.full(10, 0.25 / 50 + 0.05)])
     own = np.array([0.0, 0.05 / (0.25 * 0.98)])
@@ -160,7 +160,7 @@ def test_phi_is_the_noise_within_cells():
     phi = factor_model.update_phi(
         panel, factor_model.Residuals(cells.squared, history.means * (1 - history.means))
     )
-    # A Beta with parameters that sum to 5 has a sixth of a coin's variance.
+    # A Beta with parameters that sum to 5 has a sixth of the Bernoulli variance.
     assert phi == pytest.approx(np.full(7, 1 / 6), rel=0.1)
 
 
@@ -168,7 +168,7 @@ def test_the_population_keeps_its_variance_when_it_is_smoothed():
     rng = np.random.default_rng(0)
     posteriors = rng.dirichlet(np.full(GRID.size, 0.05), 5_000)
     average = posteriors.mean(axis=0)
-    panel = coin_panel([[1, 1]] * 2, [[1, 0]] * 2)
+    panel = bernoulli_panel([[1, 1]] * 2, [[1, 0]] * 2)
     fitted = initial_population(panel, np.zeros(2), np.ones(2), GRID)
     weights = factor_model.update_weights(posteriors, fitted)
     assert weights.sum() == pytest.approx(1.0)

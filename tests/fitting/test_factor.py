@@ -1,4 +1,4 @@
-"""The whole fit: it does not depend on what should not matter, and finds what was put in."""
+"""The whole fit: it is invariant under reordering, and recovers the parameters of simulations."""
 
 import numpy as np
 import pandas as pd
@@ -175,7 +175,7 @@ def test_the_share_is_large_with_structure_and_small_without(world, low, high):
     assert low < np.mean(shares) < high
 
 
-def test_every_arm_for_itself_has_the_variation_between_groups():
+def test_independent_arms_have_the_variation_between_groups():
     """Its bias is the standard deviation of the true means, over many groups."""
     history = histories.unstructured(400, 700, seed=1)
     panel = panel_of(history)
@@ -186,7 +186,7 @@ def test_every_arm_for_itself_has_the_variation_between_groups():
     np.testing.assert_allclose(alone.bias, history.means.std(axis=0), rtol=0.12)
 
 
-def test_all_alike_has_no_variation():
+def test_identical_groups_have_no_variation():
     panel = panel_of(histories.identical_groups(30, 140, seed=1))
     alike = fit_identical(panel, arm_scale(panel.arms))
     assert alike.bias_scale == 0.0

@@ -92,7 +92,7 @@ def test_progress_is_called_with_the_rows_of_a_file(files):
     assert seen == [100_000]
 
 
-def test_files_that_are_none_are_refused(tmp_path):
+def test_missing_and_unsupported_files_are_refused(tmp_path):
     with pytest.raises(FitError, match="history must be a file that exists, got"):
         panels_from_file(tmp_path / "none.csv", WANTED)
     other = tmp_path / "history.xlsx"
@@ -166,7 +166,7 @@ def test_arms_that_hardly_repeat_are_refused(reader, tmp_path):
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_arms_without_end_are_refused_while_reading(reader, tmp_path):
+def test_too_many_arms_are_refused_while_reading(reader, tmp_path):
     path = written(tmp_path, [f"a,{n},1,{n}" for n in range(MAX_ARMS + 1)])
     with pytest.raises(FitError, match="arms must be few enough to repeat, got more than 100000"):
         READERS[reader](path, WANTED._replace(time=None))

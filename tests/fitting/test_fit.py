@@ -156,7 +156,7 @@ def test_the_posterior_moves_with_the_rewards_of_any_arm(found):
         ({"arm": [2.0]}, "history must have a column 'reward', has: arm"),
     ],
 )
-def test_rows_of_another_world_are_refused(found, rows, message):
+def test_rows_that_do_not_match_the_history_are_refused(found, rows, message):
     with pytest.raises(FitError) as caught:
         found.posterior(rows)
     assert str(caught.value).startswith(message)
@@ -174,7 +174,7 @@ def test_groups_that_do_not_differ_name_the_arm():
     assert isinstance(same.policy, gb.Elastic), "a deployed policy always learns"
 
 
-def test_arms_without_structure_are_played_for_themselves():
+def test_arms_without_structure_are_played_independently():
     free = quick(histories.unstructured(50, 140, seed=3))
     assert free.verdict.action == "independent"
     assert "deploy IndependentGittins" in str(free.verdict).replace("Deploy", "deploy")
@@ -216,7 +216,7 @@ def test_offset_and_cost_reach_the_model():
     assert shops.policy.prior == error_prior(sizes.scale)
 
 
-def test_the_policy_knows_the_horizon_that_was_given():
+def test_the_policy_has_the_given_horizon():
     history = histories.exponential_demand(12, 70, seed=2, rho=0.02)
     assert quick(history).policy.horizon is None
     assert quick(history, horizon=500).policy.horizon == 500
@@ -302,14 +302,14 @@ def test_groups_can_be_named_by_their_texts(shops):
     assert coded == (*(code for code in codes.tolist() if code != "07"),)
 
 
-def coins(n, ones):
+def bernoulli_rewards(n, ones):
     return [1] * ones + [0] * (n - ones)
 
 
 def cells(n_groups, arms):
-    """A few coins for every group and arm, not all alike."""
+    """A few Bernoulli rewards for every group and arm, not all alike."""
     return {
-        (g, arm): coins(10, (3 * g + 2 * place) % 9 + 1)
+        (g, arm): bernoulli_rewards(10, (3 * g + 2 * place) % 9 + 1)
         for g in range(n_groups)
         for place, arm in enumerate(arms)
     }
@@ -370,7 +370,7 @@ def test_a_time_must_leave_something_to_fit(shops):
 
 
 def test_errors_are_those_of_the_offered_arms(monkeypatch):
-    """A new arm is known less well than the history's: so is what is not known of its bias."""
+    """Offered arms that the history lacks have a larger bias, and a larger upper bound of it."""
     monkeypatch.setattr(standard_errors, "N_REFITS", 3)
     history = histories.exponential_demand(12, 70, seed=3, rho=0.02)
     plain, wider = (
@@ -396,21 +396,21 @@ def note_of(found, start):
 
 
 def test_groups_with_one_arm_are_kept_and_named():
-    rows = rows_of(cells(6, [1, 2, 3]) | {(g, 2): coins(5, 2) for g in (20, 21)})
+    rows = rows_of(cells(6, [1, 2, 3]) | {(g, 2): bernoulli_rewards(5, 2) for g in (20, 21)})
     found = quick(rows)
     assert found.panel.n_groups == 8
     assert note_of(found, "2 of 8 groups tried one arm only: they say nothing about how arms")
 
 
 def test_an_arm_in_one_group_is_kept_where_arms_have_values():
-    found = quick(rows_of(cells(6, [1, 2, 3]) | {(0, 4): coins(5, 2)}))
+    found = quick(rows_of(cells(6, [1, 2, 3]) | {(0, 4): bernoulli_rewards(5, 2)}))
     assert found.arms.loc[4, "groups"] == 1
     assert np.isfinite(found.model.means(0.5)).all()
 
 
 def test_arms_that_never_or_always_sold_are_named():
-    rows = cells(6, [1, 2, 3]) | {(g, 9.99): coins(9, 0) for g in range(6)}
-    rows |= {(g, 0.5): coins(9, 9) for g in range(6)}
+    rows = cells(6, [1, 2, 3]) | {(g, 9.99): bernoulli_rewards(9, 0) for g in range(6)}
+    rows |= {(g, 0.5): bernoulli_rewards(9, 9) for g in range(6)}
     found = quick(rows_of(rows))
     assert note_of(found, "arm 9.99 never sold in history")
     assert note_of(found, "arm 0.5 always sold in history")
@@ -462,7 +462,7 @@ def test_the_prior_follows_the_bias_scale():
 
 
 def small_history(seed):
-    """A few rewards of a few groups: coins, shares, all alike, some groups always sold."""
+    """A few rewards of a few groups: Bernoulli, shares, all alike, some groups always sold."""
     rng = np.random.default_rng(seed)
     n_groups, n_arms = int(rng.integers(4, 9)), int(rng.integers(2, 5))
     group, arm = (index.ravel() for index in np.indices((n_groups, n_arms)))

@@ -33,7 +33,7 @@ def found():
 
 @pytest.fixture(scope="module")
 def measured():
-    """Rewards that are not coins, in units of their own."""
+    """Continuous rewards, in units of their own."""
     history = gb.histories.paper(groups=12, rewards=60, seed=2, rho=0.02, concentration=5.0)
     return gb.fit(
         {**history, "reward": 10 + 20 * history["reward"]},
@@ -70,7 +70,7 @@ def test_the_noise_is_that_of_the_outcome(found, measured):
     assert world(found, drawn_of(found, 2)).noise == gb.BernoulliNoise()
     noise = world(measured, drawn_of(measured, 2)).noise
     assert noise == gb.ScaledCoinNoise(tuple(measured.fitted.phi.tolist()))
-    # Beta(5 m, 5 (1 - m)) has a sixth of a coin's variance.
+    # Beta(5 m, 5 (1 - m)) has a sixth of the Bernoulli variance.
     assert np.mean(noise.share) == pytest.approx(1 / 6, rel=0.15)
 
 
@@ -159,7 +159,7 @@ def test_error_sizes_are_log_odds_over_four_and_those_of_the_arms(found):
     assert error_sizes(fitted, found.bias_scale, found.offered, more).relative[-1] == 1.0
 
 
-def test_the_history_policy_is_told_a_horizon_only_if_it_was_given():
+def test_the_history_policy_has_a_horizon_only_if_one_was_given():
     open_end, known = (ForecastSettings.checked(horizon, 10, 0, False) for horizon in (None, 50))
     assert (open_end.horizon, open_end.known_horizon) == (1_000, None)
     assert (known.horizon, known.known_horizon) == (50, 50)
@@ -192,7 +192,7 @@ def test_a_larger_bias_is_simulated_where_curves_may_be_exact(found, monkeypatch
     assert played[2][1] == ["Elastic(history)", "WAGP"]
 
 
-def test_a_larger_bias_keeps_the_noise_of_coins_one(found):
+def test_a_larger_bias_keeps_the_noise_factor_of_bernoulli_rewards_at_one(found):
     wider = found.fitted.with_bias_scale(1.5 * found.bias_scale)
     assert wider.bias_scale == pytest.approx(1.5 * found.bias_scale)
     np.testing.assert_allclose(wider.phi + wider.rho, 1.0)
@@ -247,7 +247,7 @@ def test_wrong_simulations_are_refused(options, message):
         gb.fit({}, **COLUMNS, **options)
 
 
-def test_what_is_not_known_of_the_bias_counts_as_bias(found):
+def test_the_standard_error_of_the_bias_counts_as_bias(found):
     """A sparse history may happen to show no errors: Elastic must not take curves for exact."""
     errors = StandardErrors(0.1, 0.04, 0.1, 0.1, 0.1)
     none = found.fitted._replace(rho=np.full(7, 1e-9))

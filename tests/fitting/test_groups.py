@@ -1,4 +1,4 @@
-"""What a fit says about single groups, and about groups that do not fit."""
+"""What a fit states about single groups, and about groups that do not fit."""
 
 import dataclasses
 
@@ -14,7 +14,7 @@ from globalbandits.fitting.estimation.group_posterior import (
     posterior_weights,
 )
 from globalbandits.fitting.estimation.offered_arms import arm_scale
-from tests.fitting.panels import coin_panel, panel_of
+from tests.fitting.panels import bernoulli_panel, panel_of
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def test_expected_means_are_nearer_to_the_truth_than_either(history, fitted):
 
 def test_the_weight_of_the_curve_is_that_of_a_beta():
     """One arm for itself: the mean of a Beta posterior."""
-    panel = coin_panel([[10.0], [4.0]], [[7.0], [0.0]])
+    panel = bernoulli_panel([[10.0], [4.0]], [[7.0], [0.0]])
     alone = fit_independent(panel, arm_scale(panel.arms))._replace(
         rho=np.array([0.1]), phi=np.array([0.9])
     )

@@ -1,4 +1,4 @@
-"""Synthetic histories: what is drawn is what the docstrings say."""
+"""Synthetic histories: draws agree with the docstrings."""
 
 import numpy as np
 import pandas as pd
@@ -45,7 +45,7 @@ def test_curves_are_those_of_the_names():
     assert (histories.identical_groups(5).curves == histories.identical_groups(5).curves[0]).all()
 
 
-def test_errors_have_the_size_that_was_asked_for():
+def test_errors_have_the_requested_size():
     history = histories.exponential_demand(3_000, 7, seed=1, rho=0.02)
     spread = (history.means - history.curves) ** 2
     expected = 0.02 * history.curves * (1 - history.curves)
@@ -58,7 +58,7 @@ def test_rewards_follow_the_means():
     np.testing.assert_allclose(found, history.means, atol=4 * 0.5 / 100)
 
 
-def test_other_rewards_have_a_sixth_of_a_coins_variance():
+def test_continuous_rewards_have_a_sixth_of_the_bernoulli_variance():
     history = histories.identical_groups(2, 70_000, seed=1, concentration=5.0)
     found = pd.DataFrame(history).groupby("arm")["reward"].var()
     mean = history.means[0]

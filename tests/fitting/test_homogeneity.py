@@ -12,7 +12,7 @@ from globalbandits.fitting.assessment.homogeneity import (
     bernoulli_moments,
     check_homogeneity,
 )
-from tests.fitting.panels import coin_panel, panel_of
+from tests.fitting.panels import bernoulli_panel, panel_of
 from tests.oracles import fitting as oracle
 from tests.soak import length
 
@@ -49,7 +49,7 @@ def test_the_moments_are_those_of_all_ways_to_place_the_ones():
 @pytest.mark.parametrize(
     "how", [{}, {"uneven": True}, {"concentration": 5.0}], ids=["coins", "sparse", "continuous"]
 )
-def test_groups_that_are_alike_are_called_alike(how):
+def test_identical_groups_are_rarely_found_to_differ(how):
     rewards = 20 if how.get("uneven") else 140
     n = length(60, 200)
     alike = [
@@ -62,7 +62,7 @@ def test_groups_that_are_alike_are_called_alike(how):
     assert abs(np.mean(alike) - 0.95) < 3 * np.sqrt(0.95 * 0.05 / n)
 
 
-def test_groups_that_differ_are_called_so():
+def test_different_groups_are_found_to_differ():
     for world in (
         histories.exponential_demand,
         histories.emax,
@@ -73,15 +73,17 @@ def test_groups_that_differ_are_called_so():
 
 
 def test_rewards_without_any_variation_do_not_differ():
-    assert check_homogeneity(coin_panel([[5, 5]] * 3, [[0, 5]] * 3)) == Homogeneity(0.0, 0, 1.0)
+    assert check_homogeneity(bernoulli_panel([[5, 5]] * 3, [[0, 5]] * 3)) == Homogeneity(
+        0.0, 0, 1.0
+    )
 
 
-def test_single_fair_coins_cannot_differ():
-    found = check_homogeneity(coin_panel([[1, 1]] * 4, [[0, 1], [1, 0], [0, 1], [1, 0]]))
+def test_single_bernoulli_rewards_with_mean_one_half_cannot_differ():
+    found = check_homogeneity(bernoulli_panel([[1, 1]] * 4, [[0, 1], [1, 0], [0, 1], [1, 0]]))
     assert found.p_value == 1.0
 
 
-def test_one_reward_per_cell_cannot_be_told():
+def test_one_reward_per_cell_gives_no_p_value():
     rows = {"group": [1, 1, 2, 2], "arm": [1, 2, 1, 2], "reward": [0.1, 0.5, 0.7, 0.2]}
     found = check_homogeneity(panel_of(rows, (0.0, 1.0)))
     assert np.isnan(found.p_value)

@@ -66,7 +66,7 @@ def test_flat_arms_are_named():
     ]
 
 
-def test_an_arm_that_is_the_same_everywhere_tells_nothing():
+def test_a_constant_arm_carries_no_information():
     rng = np.random.default_rng(3)
     first = rng.uniform(0.1, 0.9, 60)
     curves = np.column_stack([first, np.full(60, 0.5), 1 - first])

@@ -15,7 +15,7 @@ from globalbandits.fitting.estimation.offered_arms import (
     interpolation_error,
     offer_arms,
 )
-from tests.fitting.panels import coin_panel, panel_of
+from tests.fitting.panels import bernoulli_panel, panel_of
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def test_what_is_straight_has_no_bend():
     assert labels.n_bends == np.linalg.matrix_rank(labels.bends) == 2
 
 
-def test_some_arms_are_their_columns(panel, fitted):
+def test_offered_arms_of_the_history_keep_their_columns(panel, fitted):
     chosen = offer_arms(fitted, (8.0, 2.0), panel, arm_scale(panel.arms))
     np.testing.assert_array_equal(chosen.curves, fitted.curves[:, [6, 0]])
     np.testing.assert_array_equal(chosen.rho, fitted.rho[[6, 0]])
@@ -56,7 +56,7 @@ def test_some_arms_are_their_columns(panel, fitted):
 
 
 def test_a_new_arm_is_close_to_the_truth_and_less_sure(panel, fitted):
-    """Leave the price 5 out of the history, then ask for it."""
+    """Leave the price 5 out of the history, then offer it."""
     fewer = panel.with_arms([2.0, 3.0, 4.0, 6.0, 7.0, 8.0])
     scale = arm_scale(fewer.arms)
     known = fit_shared(fewer, scale)
@@ -111,12 +111,12 @@ def test_arms_that_cannot_be_offered_are_refused(panel, arms, message):
 
 def test_arms_may_be_named_by_their_texts(panel):
     assert check_offered_arms(["2", "4.5", "8.0"], panel, arm_scale(panel.arms)) == (2, 4.5, 8.0)
-    codes = coin_panel([[5, 5]] * 3, [[1, 4]] * 3, arms=("07", "12"))
+    codes = bernoulli_panel([[5, 5]] * 3, [[1, 4]] * 3, arms=("07", "12"))
     assert check_offered_arms(["12", "07"], codes, arm_scale(codes.arms)) == ("12", "07")
 
 
 def test_labels_cannot_be_new():
-    panel = coin_panel([[5, 5]] * 3, [[1, 4]] * 3, arms=("a", "b"))
+    panel = bernoulli_panel([[5, 5]] * 3, [[1, 4]] * 3, arms=("a", "b"))
     scale = arm_scale(panel.arms)
     assert (
         check_offered_arms(None, panel, scale)

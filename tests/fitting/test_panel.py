@@ -60,7 +60,7 @@ def test_a_table_of_means_is_the_same_panel():
         np.testing.assert_allclose(getattr(first, name), getattr(second, name), atol=1e-12)
 
 
-def test_a_table_of_coins_needs_no_variance_and_is_known_as_coins():
+def test_a_table_of_bernoulli_rewards_needs_no_variance():
     rows = pd.DataFrame(histories.exponential_demand(8, 60, seed=1))
     table = rows.groupby(["group", "arm"])["reward"].agg(n="count", mean="mean", variance="var")
     first = panel_of(rows)
@@ -71,7 +71,7 @@ def test_a_table_of_coins_needs_no_variance_and_is_known_as_coins():
         np.testing.assert_allclose(first.squares, second.squares, atol=1e-12)
 
 
-def test_rewards_at_the_ends_of_any_range_are_coins():
+def test_rewards_at_the_ends_of_any_range_are_binary():
     rows = {"group": [1, 1, 2], "arm": [1, 2, 1], "reward": [-2.0, 7.0, 7.0]}
     panel = panel_of(rows, (-2.0, 7.0))
     assert panel.binary
@@ -84,7 +84,7 @@ def test_missing_rewards_can_be_left_out_and_are_counted():
     assert (panel.dropped, panel.n_rewards) == (1, 2)
 
 
-def test_the_last_third_of_the_time_is_told_apart():
+def test_the_last_third_of_the_time_is_a_panel_of_its_own():
     rows = SHOPS | {"day": ["2024-01-03", "2024-01-01", "2024-01-02", "2024-01-01"]}
     whole, late = panels_from_rows(rows, HistoryColumns("store", "price", "sold", "day"))
     # Half of the rows are of the first day, three quarters of the first two.
@@ -160,7 +160,7 @@ def test_arms_that_hardly_repeat_are_refused():
         panels_from_rows(rows, WANTED)
 
 
-def test_many_arms_that_repeat_are_taken():
+def test_many_arms_that_repeat_are_accepted():
     rng = np.random.default_rng(1)
     rows = {
         "store": rng.integers(0, 40, 9000),

@@ -100,7 +100,7 @@ def test_without_a_verdict_the_page_has_no_regret(tmp_path, found):
     assert "there is nothing to explain" in text
 
 
-def test_what_cannot_be_told_is_not_given_as_a_number(tmp_path, monkeypatch):
+def test_unknown_quantities_are_not_printed_as_numbers(tmp_path, monkeypatch):
     history = gb.histories.exponential_demand(groups=30, rewards=7, seed=1, concentration=5.0)
     single = gb.fit(history, **COLUMNS, reward_range=(0, 1), verdict=False)
     text = single.report(tmp_path / "single.html").read_text("utf-8")
@@ -120,7 +120,7 @@ def test_a_notebook_shows_the_printout(found):
     assert "".join(Reader(shown).texts) == str(found)
 
 
-def test_figures_show_the_fit_and_take_axes(found):
+def test_figures_show_the_fit_and_accept_axes(found):
     figure, axes = plt.subplots(1, 3)
     try:
         plots = (found.plot_curves, found.plot_groups, found.plot_regret)
@@ -160,7 +160,7 @@ def test_plausible_means_are_those_that_rewards_leave_open(concentration):
     assert 0.6 < np.mean((ranks > 0.1) & (ranks < 0.9)) < 0.95
 
 
-def test_a_replay_knows_nothing_of_the_groups_it_plays(found, monkeypatch):
+def test_a_replay_is_fitted_without_the_groups_it_plays(found, monkeypatch):
     monkeypatch.setattr(forecast, "candidate_policies", few)
     fitted, played = [], []
 

@@ -55,7 +55,7 @@ def test_a_value_in_python_that_bends_cannot_be_saved(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_curves_of_ones_own_are_saved_with_their_arms(tmp_path):
+def test_user_curves_are_saved_with_their_arms(tmp_path):
     own = gb.demand.exponential([2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0], domain=(0.02, 1.0), cost=1.0)
     found = gb.fit(HISTORY, **COLUMNS, verdict=False, curves=own)
     assert found.chosen == "given"

@@ -48,7 +48,7 @@ def test_scores_are_integrals_over_the_groups_own_means(concentration):
     np.testing.assert_allclose(log_scores(panel, fitted), expected, rtol=1e-8)
 
 
-def test_exact_coins_have_the_binomial_score():
+def test_bernoulli_rewards_without_errors_have_the_binomial_score():
     panel = panel_of(histories.exponential_demand(5, 40, seed=1))
     fitted = initial_populations(panel, 1)[0]._replace(rho=np.zeros(7))
     nearly = fitted._replace(rho=np.full(7, 1e-7))
@@ -63,7 +63,7 @@ def test_every_group_is_held_out_once():
     assert [part.size for part in random_folds(4, np.random.default_rng(1))] == [1] * 4
 
 
-def test_one_number_wins_where_there_is_one():
+def test_a_shared_number_scores_better_where_there_is_one():
     panel = panel_of(histories.exponential_demand(50, 140, seed=10, rho=0.02))
     found = score_groups(panel, arm_scale(panel.arms), Worth(panel.arms, (0.0, 1.0)))
     assert found.over_independent().clear
@@ -71,7 +71,7 @@ def test_one_number_wins_where_there_is_one():
     assert found.over_independent("same").mean < 0
 
 
-def test_nothing_is_won_where_there_is_none():
+def test_a_shared_number_scores_no_better_where_there_is_none():
     differences = []
     for seed in range(10, 12):
         panel = panel_of(histories.unstructured(50, 140, seed=seed))
@@ -118,7 +118,7 @@ def test_the_users_curves_are_kept_unless_others_are_clearly_better():
     assert choose_curves(Scores({"shared": better, "given": same}, {})) == "shared"
 
 
-def test_halves_of_coins_add_up_and_have_the_right_mean():
+def test_halves_of_bernoulli_rewards_add_up_and_have_the_right_mean():
     panel = panel_of(histories.exponential_demand(4, 63, seed=3))
     rng = np.random.default_rng(0)
     first_sums = []

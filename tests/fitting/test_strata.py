@@ -36,7 +36,7 @@ def test_advertising_is_not_taken_for_the_price(advertised):
     first = found.verdict.sentences[0]
     assert first.startswith("The best arm within strata of feature is not that of all rows, 2.0: ")
     assert f"{best[0,]!r} where feature = 0" in first
-    # Each stratum alone says the same.
+    # Each stratum alone has the same best arm.
     without = {
         name: [value for value, seen in zip(column, advertised["feature"], strict=True) if not seen]
         for name, column in advertised.items()
@@ -45,7 +45,7 @@ def test_advertising_is_not_taken_for_the_price(advertised):
     assert alone.offered[alone.value_of_information.fixed] == best[0,]
 
 
-def test_a_column_that_does_not_matter_is_said_not_to():
+def test_an_irrelevant_column_is_reported_as_such():
     history = histories.exponential_demand(30, 280, seed=2)
     coin = np.random.default_rng(1).integers(0, 2, history["reward"].size)
     found = fit({**history, "coin": coin}, **COLUMNS, by="coin", verdict=False)
@@ -89,7 +89,7 @@ def test_a_small_stratum_has_no_best_arm():
         (["reward", "arm", "group"], "by must define at most 20 strata"),
     ],
 )
-def test_strata_that_cannot_be(by, message):
+def test_invalid_strata_are_refused(by, message):
     history = histories.exponential_demand(10, 140, seed=2)
     with pytest.raises(FitError, match=message):
         fit(history, **COLUMNS, by=by, verdict=False)

@@ -75,8 +75,8 @@ def test_a_policy_for_given_curves_takes_their_bias():
     assert np.log(scales[weights.argmax()] / found.bias_scale) == pytest.approx(0, abs=0.5)
 
 
-def test_given_curves_are_valued_as_asked_for():
-    """The user's model stays as it is, or says the same with another worth."""
+def test_given_curves_take_the_requested_value():
+    """The user's model stays as it is, or keeps its means with another worth."""
     history = histories.exponential_demand(8, 140, seed=5)
     plain = fit(history, **COLUMNS, curves=right_curves(), cost=1.0, verdict=False)
     assert plain.chosen == "given"

@@ -88,7 +88,7 @@ def test_the_figures_are_those_of_the_forecast():
     )
 
 
-def test_a_runner_up_that_is_better_is_said_to_be():
+def test_a_better_runner_up_is_reported():
     found = verdict(forecast=forecast(thompson=15.0))
     assert (found.policy, found.runner_up) == ("Elastic(history)", "ThompsonSampling")
     assert "ThompsonSampling, loses 5 ± 0 less." in str(found)

@@ -95,7 +95,7 @@ def test_drawn_groups_have_the_population_s_moments():
     np.testing.assert_allclose((drawn.means - drawn.curves).std(axis=0), fitted.bias, rtol=0.02)
 
 
-def test_the_worth_of_knowing_is_that_of_a_plain_integral():
+def test_the_value_of_information_is_that_of_a_plain_integral():
     """Two arms that cross at z = 0, without errors: E max - max E on the grid."""
     fitted = population([0.0, 0.0], [1.0, -1.0])
     knowing = value_of_information(fitted, Worth((1, 2), UNIT))
@@ -105,7 +105,7 @@ def test_the_worth_of_knowing_is_that_of_a_plain_integral():
     assert knowing.through == pytest.approx(knowing.total, abs=1e-3)
 
 
-def test_the_number_tells_nothing_where_only_errors_decide():
+def test_theta_has_no_value_where_only_errors_decide():
     knowing = value_of_information(
         population([0.0, 0.0], [0.5, 0.5], rho=0.05), Worth((1, 2), UNIT)
     )
@@ -113,13 +113,13 @@ def test_the_number_tells_nothing_where_only_errors_decide():
     assert abs(knowing.through) < 0.01
 
 
-def test_an_arm_that_is_often_best_and_tells_nothing_stalls():
+def test_an_uninformative_arm_that_is_often_best_stalls_learning():
     fitted = population([0.4, 0.0, -2.0], [0.02, 1.5, 0.5])
     facts = arm_facts(fitted, Worth((1, 2, 3), UNIT))
     assert facts.stalls.tolist() == [True, False, False]
     assert facts.best.sum() == pytest.approx(1.0)
     assert facts.best[0] == pytest.approx(0.5, abs=0.15)
-    # A coin of mean one half has the standard deviation one half.
+    # A Bernoulli reward of mean one half has the standard deviation one half.
     spread = np.sqrt(fitted.weights @ (fitted.curves[:, 1] - 0.5) ** 2)
     coin = np.sqrt(fitted.weights @ (fitted.curves[:, 1] * (1 - fitted.curves[:, 1])))
     assert facts.information[1] == pytest.approx(spread / coin, rel=1e-3)
