@@ -28,7 +28,7 @@ def path(drift, theta, n, domain=(0.0, 1.0), seed=0):
     return np.array(thetas)
 
 
-def test_walk_steps_up_as_often_as_asked():
+def test_walk_steps_up_with_the_given_probability():
     n = 10_000
     thetas = path(RandomWalk(drift_time=1e6, up=0.6), 0.5, n)
     steps = np.diff(thetas)

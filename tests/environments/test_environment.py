@@ -1,4 +1,4 @@
-"""Environments: their parts fit the model, or an error says which does not."""
+"""Environments: their parts fit the model, or an error names the part that does not."""
 
 import numpy as np
 import pytest

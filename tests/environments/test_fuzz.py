@@ -1,4 +1,4 @@
-"""Whatever is given to an environment's parts: a part that works, or an error of ours.
+"""Random arguments of an environment's parts give a working part or our error.
 
 More inputs than here: GLOBALBANDITS_FUZZ=20000 pytest tests/environments/test_fuzz.py
 """
@@ -82,7 +82,7 @@ def any_value(rng, depth=0):
 
 
 def any_part(rng):
-    """A part made of anything."""
+    """A part with random arguments."""
     builder = rng.choice(list(BUILDERS))
     given = {name: any_value(rng) for name in BUILDERS[builder]}
     for name in ("boundary", "up"):  # mostly left out, or nothing would be built
@@ -127,14 +127,14 @@ def use(part, rng):
 
 
 def attempt(call, error):
-    """What a call gives, or the words of its error."""
+    """The result of a call, or its error message."""
     try:
         return call(), ""
     except error as raised:
         return None, str(raised)
 
 
-def test_anything_is_a_part_that_works_or_an_error_of_ours():
+def test_random_parts_work_or_raise_our_error():
     rng = random.Random(11)
     n_built = n_used = 0
     for _ in range(N_INPUTS):
@@ -148,7 +148,7 @@ def test_anything_is_a_part_that_works_or_an_error_of_ours():
     assert N_INPUTS * 0.05 < n_used < n_built < N_INPUTS * 0.8
 
 
-def test_anything_in_an_environment():
+def test_random_environments_work_or_raise_our_error():
     rng = random.Random(12)
     n_built = 0
     for _ in range(N_INPUTS):
@@ -169,7 +169,7 @@ def test_anything_in_an_environment():
 
 
 @pytest.mark.parametrize("name", ["horizon", "runs", "seed", "checkpoints", "spacing", "first_run"])
-def test_anything_in_a_simulation(name):
+def test_random_arguments_of_a_simulation_work_or_raise_our_error(name):
     rng = random.Random(13)
     env = gb.Environment(MODEL, 0.4)
     for _ in range(min(N_INPUTS // 10, 500)):

@@ -1,4 +1,4 @@
-"""Every noise has exactly the mean it is asked for, by quadrature and by drawing."""
+"""Every noise has exactly the given mean, by quadrature and by drawing."""
 
 import math
 
@@ -149,7 +149,7 @@ def test_arcsine_is_an_arcsine_at_one_half():
     assert sample(ArcsineBetaNoise(), 0.5, at) == pytest.approx(exact, abs=1e-15, rel=1e-13)
 
 
-def test_arcsine_where_the_upper_half_is_all_but_impossible():
+def test_arcsine_with_a_mean_close_to_the_lower_end():
     # P(1 - reward <= y) = -mean log(1 - y), to first order in a small mean.
     tail = 2.0**-53
     reward = sample(ArcsineBetaNoise(), 1e-12, [1 - tail])[0]
@@ -166,7 +166,7 @@ def test_mirrored_beta_is_the_mirror_image():
 
 
 @pytest.mark.parametrize("mean", MEANS)
-def test_the_variance_of_a_scaled_coin_is_the_share_of_a_coins(mean):
+def test_scaled_bernoulli_noise_has_the_given_share_of_the_variance(mean):
     noise = ScaledCoinNoise(0.3)
     parameters = noise.parameters(UNIT)
     high, low = (noise.rules.draw(parameters, 0, mean, u) for u in (0.0, mean))
@@ -175,7 +175,7 @@ def test_the_variance_of_a_scaled_coin_is_the_share_of_a_coins(mean):
     assert variance == pytest.approx(0.3 * mean * (1 - mean), rel=1e-9)
 
 
-def test_scaled_coins_of_different_arms():
+def test_scaled_bernoulli_noise_has_a_share_per_arm():
     model = RewardModel.from_functions([lambda theta: theta, lambda theta: 1 - theta])
     noise = ScaledCoinNoise([0.0, 1.0])
     parameters = noise.parameters(model)

@@ -132,5 +132,5 @@ def test_a_shops_regret_is_that_of_real_sales():
         theirs = real_sales(policy(PRICING, runs, rng), 0.4, horizon, rng)
         error = math.sqrt((ours.var() + theirs.var()) / runs)
         assert abs(ours.mean() - theirs.mean()) <= 4 * error
-        if policy is Wagp:  # coins of the range's size scatter more, and cost more
+        if policy is Wagp:  # Bernoulli rewards at the ends of the range vary more, and cost more
             assert wrong["regret"].values.mean() > ours.mean() + 4 * error

@@ -1,4 +1,4 @@
-"""Truths and populations that cannot be: each an error that names the value."""
+"""Invalid truths and populations: each raises an error that names the value."""
 
 import itertools
 
@@ -73,7 +73,7 @@ COUNTER = itertools.count()
         ({"theta": gb.Population(quantile=lambda u: 9 * u)}, "quantile must give thetas in the"),
     ],
 )
-def test_what_does_not_fit_is_refused(parts, message):
+def test_unsuitable_truths_are_refused(parts, message):
     with pytest.raises(gb.ScenarioError, match=message):
         gb.Environment(MODEL, **parts)
 
@@ -92,7 +92,7 @@ def test_what_does_not_fit_is_refused(parts, message):
         ({"samples": [0.1], "shifts": 3}, "shifts must be rows of numbers, got 3"),
     ],
 )
-def test_a_population_that_cannot_be_is_refused(parts, message):
+def test_an_invalid_population_is_refused(parts, message):
     with pytest.raises(gb.ScenarioError, match=message):
         gb.Population(**parts)
 

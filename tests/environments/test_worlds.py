@@ -26,7 +26,7 @@ def worlds():
     return [gb.worlds.sample(seed, mixture="general") for seed in range(40)]
 
 
-def test_a_seed_is_a_world(worlds):
+def test_a_seed_determines_the_world(worlds):
     again = gb.worlds.sample(7, mixture="general")
     assert again.to_dict() == worlds[7].to_dict()
     assert again.text == worlds[7].text != worlds[8].text
@@ -52,7 +52,7 @@ def best_theta(model, paid):
     return float(np.abs(grid - paid).max(axis=1).min())
 
 
-def test_each_kind_of_error_is_what_it_says(worlds):
+def test_each_kind_of_error_has_its_definition(worlds):
     for world in worlds:
         env, model = world.environment, world.environment.model
         if world.error == "drift":
@@ -125,14 +125,14 @@ def test_every_drift_can_be_played(kind):
         assert max(path) - min(path) > 0.01
 
 
-def test_a_target_that_is_met_cannot_be_beaten():
+def test_a_lone_error_cannot_improve_on_a_target_that_is_met():
     model = gb.dose.power([0.1, 0.3, 0.5], target=0.3)
     found = curve_errors._lone(model, 0.0, np.random.default_rng(0))
     assert found.words == "curves exact"
     assert "bias" not in found.options
 
 
-def test_every_family_is_drawn_and_can_be_cut():
+def test_every_family_is_drawn_and_accepts_a_part_of_its_domain():
     found = {}
     for seed in range(60):
         family = draw_family(np.random.default_rng(seed))

@@ -104,7 +104,7 @@ def test_what_needs_an_inverse_is_refused():
             use()
 
 
-def test_what_belongs_to_inverses_cannot_be_given():
+def test_arguments_about_inverses_are_refused():
     rule = "must not be given for means that cannot be inverted, got 'monotone=False'"
     with pytest.raises(ModelError, match=f"inverse {rule}"):
         gb.RewardModel.from_functions(THREE_ARMS, inverses=THREE_ARMS, monotone=False)

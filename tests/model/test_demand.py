@@ -105,7 +105,7 @@ def test_exponential_demand_is_best_sold_at_the_inverse_of_theta():
         assert best == pytest.approx(1 / theta, abs=0.051)
 
 
-def test_half_buy_where_the_logit_weighs_even():
+def test_demand_is_one_half_where_the_logit_is_zero():
     model = demand.logit([2.0, 4.0], sensitivity=0.5, observe="sales")
     assert model.domain == (-4.3, 5.0)
     assert model.means(-4.3)[0] == pytest.approx(0.005, rel=0.01)
@@ -113,7 +113,7 @@ def test_half_buy_where_the_logit_weighs_even():
     assert model.means(2.0)[1] == pytest.approx(0.5)
 
 
-def test_elasticity_is_what_it_says():
+def test_isoelastic_demand_has_the_elasticity_theta():
     model = demand.isoelastic([1.0, 1.01], reference=0.5, observe="sales")
     at, above = model.means(1.7)
     assert above / at == pytest.approx(1.01**-1.7)

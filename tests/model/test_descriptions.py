@@ -1,4 +1,4 @@
-"""Models as data and as files: the same model again, bit for bit, or an error that says why."""
+"""Models as data and as files: the same model again, bit for bit, or an error with the reason."""
 
 import contextlib
 import json
@@ -240,7 +240,7 @@ def test_other_wrong_descriptions_are_named(content, message):
         gb.RewardModel.from_dict(content)
 
 
-def test_python_functions_have_no_description_but_a_way_out(tmp_path, monkeypatch):
+def test_python_functions_are_refused_with_the_advice_to_use_a_table(tmp_path, monkeypatch):
     model = gb.RewardModel(lambda t, p: p * t, [0.5, 1.0])
     with pytest.raises(ModelError, match=r"got a Python function: .* describe model\.to_table\(\)"):
         model.save(tmp_path / "model.json")

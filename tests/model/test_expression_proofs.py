@@ -30,7 +30,7 @@ KINKED = ["abs(theta - 0.4) + min(theta, arm) - max(theta**2, 0.3)", "max(theta,
 @pytest.mark.parametrize("text", SMOOTH + KINKED)
 def test_slopes_are_derivatives(text):
     formula = Expression(text)
-    theta = np.linspace(0.06, 1.94, 41)  # away from the kinks
+    theta = np.linspace(0.06, 1.94, 41)  # except at the kinks
     step, arm = 1e-6, 0.73
     found = formula.slope.run({"theta": theta, "arm": np.array(arm)})
     expected = (formula(theta + step, arm) - formula(theta - step, arm)) / (2 * step)
@@ -79,7 +79,7 @@ def test_curves_in_use_are_proved_monotone(text, arms, domain):
 
 
 def test_what_cannot_be_proved_is_stated_as_resolution():
-    # The slope is 0 at the end of the domain, which no enclosure can tell from below 0.
+    # The slope is 0 at the end of the domain, which no enclosure distinguishes from a negative one.
     width = Expression("theta * (1 - theta/2)").unseen_width((1.0,), (0.0, 1.0))
     assert 0.0 < width < 1e-11
     model = gb.RewardModel("theta * (1 - theta/2) * arm", [1.0])

@@ -41,7 +41,7 @@ EXPIT = {"expit": lambda x: 1 / (1 + math.exp(-x)), "logistic": lambda x: 1 / (1
     ],
 )
 def test_a_formula_means_what_python_means(text):
-    # The texts above are ours: Python's own evaluation is the independent word on them.
+    # The texts above are ours: Python's own evaluation is an independent reference.
     functions = {name: getattr(math, name, None) for name in FUNCTIONS}
     names = functions | EXPIT | {"abs": abs, "min": min, "max": max}
     thetas, arms = np.array([0.1, 0.7, 2.0]), np.array([[0.4], [1.5]])
@@ -248,7 +248,7 @@ def test_a_formula_of_labelled_arms_may_not_use_the_label():
     assert model.worth(0.2) == pytest.approx([0.04, 0.64])
 
 
-def test_formulas_per_arm_know_only_theta():
+def test_formulas_per_arm_may_use_only_theta():
     with pytest.raises(ModelError, match=r"functions\[1\] must use only theta, .* got 'arm'"):
         gb.RewardModel.from_functions(["theta", "arm * theta"])
     with pytest.raises(ModelError, match=r"values\[0\] must use only mean, .* got 'theta'"):

@@ -57,7 +57,7 @@ def test_arms_domain_range_and_values_of_a_table():
     assert each.worth(0.5) == pytest.approx([0.6, 0.6])
 
 
-def test_tables_that_turn_need_to_say_so():
+def test_non_monotone_tables_must_be_declared():
     hump = [[0.1], [0.8], [0.7], [0.2]]
     with pytest.raises(
         ModelError,
@@ -89,7 +89,7 @@ def test_tables_that_turn_need_to_say_so():
         ([0, 1], [[0.1], [0.2]], {"values": ["mean", "mean"]}, "values must have 1 functions"),
     ],
 )  # fmt: skip
-def test_tables_that_are_none_are_refused(theta, means, options, message):
+def test_malformed_tables_are_refused(theta, means, options, message):
     with pytest.raises(ModelError, match=message):
         gb.RewardModel.from_table(theta, means, **options)
 

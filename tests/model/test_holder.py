@@ -435,7 +435,7 @@ def test_a_model_verifies_what_it_is_given():
         gb.RewardModel.from_functions(functions, holder=Holder([0.1, 0.1], 2.0, 1.0, 1.0))
 
 
-def test_no_limit_is_said_to_be_none():
+def test_a_missing_limit_has_infinite_uncertainty():
     distance = 0.5 ** np.arange(LEVELS)[None, :]
     limit, doubt = limit_at_zero(distance**-0.5, 1e-15 / distance)
     assert np.isinf(doubt[0])
@@ -443,6 +443,6 @@ def test_no_limit_is_said_to_be_none():
 
 
 @given(order=st.floats(0.05, 8.0))
-def test_snapping_is_short(order):
+def test_snapping_moves_an_order_by_at_most_1e_6(order):
     found = snap(np.array([order]), np.zeros(1))[0]
     assert abs(found - order) <= 1e-6

@@ -19,7 +19,7 @@ def test_formulas_that_differ_in_the_last_bit_are_the_same_model():
     assert {len(row) for row in samples["means"]} == {33}
 
 
-def test_samples_belong_to_what_is_observed_only():
+def test_samples_identify_the_observed_means_only():
     samples = gb.demand.exponential([2.0, 3.0], cost=1.0).observed_samples()
     assert gb.demand.exponential([2.0, 3.0], cost=1.7).same_observed(samples)
     assert gb.demand.exponential([2.0, 3.0], observe="sales").same_observed(samples)
@@ -74,7 +74,7 @@ def test_arms_may_be_matched_by_hand():
         lambda s: {key: s[key] for key in ("domain", "means")},
     ],
 )
-def test_damaged_samples_are_nobodys(change):
+def test_damaged_samples_match_no_model(change):
     model = gb.RewardModel(pricing, PRICES)
     assert model.same_observed(change(model.observed_samples())) is False
 

@@ -43,7 +43,7 @@ def test_any_domain(domain):
     assert np.abs(model.invert(0, values) - thetas).max() <= 1e-10 * (high - low)
 
 
-def test_tiny_slope_is_as_good_as_the_digits_of_the_mean():
+def test_inverse_at_a_tiny_slope_is_limited_by_the_digits_of_the_mean():
     model = gb.RewardModel.from_functions([lambda theta: 1.0 - theta**7])
     thetas = np.linspace(0.0, 1.0, 2001)
     values = 1.0 - thetas**7
@@ -105,7 +105,7 @@ def test_wrong_closed_form_is_refused():
         (0, float("nan"), "value must be finite, got nan"),
     ],
 )
-def test_bad_questions(arm, value, message):
+def test_wrong_arguments_are_refused(arm, value, message):
     model = gb.RewardModel(pricing, PRICES)
     with pytest.raises(ModelError, match=message):
         model.invert(arm, value)

@@ -148,7 +148,7 @@ def test_the_lowest_price_above_a_cost_is_best_somewhere(name, prices):
             family(prices, level="unknown", cost=cost)
 
 
-def test_the_shop_of_the_issue():
+def test_an_unknown_level_changes_the_best_price():
     # At level 0.5 the best price is 6, where the catalogue with level 1 is sure of another one.
     model = gb.demand.exponential(PRICES, cost=1.5, level=(0.02, 1.0), slope=(0.02, 0.6))
     theta = {"level": 0.5, "slope": 0.21}

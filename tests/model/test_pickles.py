@@ -43,7 +43,7 @@ def models():
 
 
 @pytest.mark.parametrize("name", models())
-def test_what_arrives_is_the_same_model(name):
+def test_an_unpickled_model_is_the_same_model(name):
     model = models()[name]
     again = pickle.loads(pickle.dumps(model))
     thetas = np.linspace(*model.domain, 201)
@@ -59,14 +59,14 @@ def test_what_arrives_is_the_same_model(name):
     assert np.array_equal(twice.means(thetas), again.means(thetas))
 
 
-def test_a_function_with_a_name_goes_as_it_is():
+def test_an_importable_function_is_pickled_itself():
     model = gb.RewardModel(by_name, PRICES)
     again = pickle.loads(pickle.dumps(model))
     thetas = np.linspace(0.0, 1.0, 101)
     assert np.array_equal(again.means(thetas), model.means(thetas))
 
 
-def test_a_function_typed_in_a_notebook_goes_as_a_table(monkeypatch):
+def test_a_notebook_function_is_pickled_as_a_table(monkeypatch):
     def typed(theta, price):
         return price * (1 - price * theta) ** 2
 
@@ -102,7 +102,7 @@ def test_decisions_are_the_same_bits():
         assert learners[0].estimate == learners[1].estimate
 
 
-def test_another_process_gets_it():
+def test_a_model_can_be_sent_to_another_process():
     model = models()["plain"]
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         assert pool.submit(gb.RewardModel.best_arms, model, 0.5).result() == model.best_arms(0.5)

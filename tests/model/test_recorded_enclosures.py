@@ -197,7 +197,7 @@ def test_enclosures_are_as_recorded(case):
         assert differences(found, recorded) == []
 
 
-def test_a_choice_takes_the_side_that_is_sure():
+def test_a_choice_uses_one_side_only_where_the_comparison_is_certain():
     def ends(low, high):
         return np.array(low), np.array(high)
 

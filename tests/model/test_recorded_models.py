@@ -2,7 +2,7 @@
 
 `recorded_models.json` holds a few numbers for each part of each model: its tables, regions and
 constants, and how often and where its functions were evaluated. Long arrays are summarised by
-weighted sums. The other tests of this room say what is right; this one finds any change. A change
+weighted sums. The other tests of this room check what is right; this one finds any change. A change
 that is meant to change a table records the numbers again: ``python -m
 tests.model.test_recorded_models``. The git diff then shows which models are concerned.
 

@@ -40,7 +40,7 @@ from tests.model.test_recorded_models import BOXES, MODELS, Watched, differences
 RECORD = Path(__file__).with_name("recorded_steps.json")
 
 
-# Searches on many brackets at once.
+# Searches on many brackets together.
 
 
 def bowl(index, at):
@@ -50,7 +50,7 @@ def bowl(index, at):
 
 
 def valley(index, at):
-    """Not convex: a narrow valley beside a wide one."""
+    """Not convex: a narrow valley next to a wide one."""
     return 0.1 + 0.05 * index + (at - 0.6) * (at - 0.6) - 0.2 / (1.0 + 900.0 * (at - 0.2) ** 2)
 
 
@@ -164,7 +164,7 @@ def recorders():
         seen(np.zeros(9, int), np.linspace(0.0, 1.0, 9))
         seen(np.ones(101, int), np.linspace(0.5, 0.50001, 101))
         found.append(outcome(seen.check_monotone) or "")
-    # So many evaluations, in any order, that a few arms are checked at a time.
+    # So large a number of evaluations, in any order, that a few arms are checked at a time.
     rng = np.random.default_rng(6)
     for wrong in (0, 1, 2, 3):
         seen = checks.Recorder(

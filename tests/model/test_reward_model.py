@@ -145,7 +145,7 @@ def test_rewards_in_currency():
     assert cents.unit_holder.inverse_constant == pytest.approx(unit.holder.inverse_constant)
 
 
-def test_fingerprint_tells_models_apart():
+def test_fingerprint_distinguishes_models():
     model = gb.RewardModel(pricing, PRICES)
     assert model.fingerprint == gb.RewardModel(pricing, PRICES.tolist()).fingerprint
     others = [

@@ -97,7 +97,8 @@ def test_target_edges_are_where_two_doses_are_equally_far():
     assert model.worth_range == (-0.75, 0.0)
     assert model.worth(0.25 / 3.0)[2] == pytest.approx(0.0, abs=1e-15)
     assert model.suboptimality_gap(0.1) == pytest.approx(0.1)
-    # At 0.1 doses 2 and 3 are 0.05 away: the edge of their regions, and both count.
+    # At 0.1 the means of doses 2 and 3 are 0.05 from the target: both are best, at the edge of
+    # their regions.
     assert model.best_arms(0.1) == (1, 2)
     assert model.suboptimality_distance(0.1) == pytest.approx(0.1 - 0.5 / 7.0, abs=1e-12)
 
@@ -161,7 +162,7 @@ def test_a_constant_value_makes_every_arm_best():
     assert not model.tables.affine_increasing
 
 
-def test_remarks_say_what_may_not_be_meant():
+def test_suspicious_values_get_a_remark():
     assert gb.demand.exponential([2.0, 3.0], cost=4.0).remarks[:2] == (
         "cost 4 is above every price: each sale loses money",
         "value falls with the mean for every arm: the less is observed, the better",

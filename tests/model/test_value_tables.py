@@ -59,7 +59,7 @@ def test_peaks_are_the_inner_local_maxima(value, peaks):
         positions = found.positions[found.starts[arm] : found.starts[arm + 1]]
         assert len(positions) == len(peaks)
         for position, peak in zip(positions, peaks, strict=True):
-            # A flat top is met anywhere on it; a smooth one as exactly as values tell.
+            # A flat top is met anywhere on it; a smooth one as exactly as rounded values allow.
             assert unit_worth(model, arm, position) == pytest.approx(
                 unit_worth(model, arm, peak), abs=1e-12
             )
@@ -98,7 +98,7 @@ def test_without_a_value_a_mean_is_its_own_worth_to_the_bit():
 
 
 @pytest.mark.parametrize("name", ["target", "profit", "steep at an end"])
-def test_whatever_is_looked_up_nothing_is_read_out_of_bounds(name):
+def test_no_look_up_reads_out_of_bounds(name):
     model = VALUED[name]()
     tables = model.tables
     for arm in range(model.n_arms):

@@ -110,7 +110,7 @@ def test_a_parameter_that_hardly_matters_gets_a_remark():
     assert model.remarks[1].startswith("b can hardly be learned: every arm must be played about ")
 
 
-def test_numbers_that_cannot_be_told_apart_get_a_remark():
+def test_indistinguishable_numbers_get_a_remark():
     model = gb.VectorModel("a*b*arm", [0.5, 1.0], {"a": (0.2, 1), "b": (0.2, 1)})
     assert np.isinf(model.identification().plays).all()
     assert [remark.partition(" ")[0] for remark in model.remarks] == ["arm", "a", "b"]
@@ -227,7 +227,7 @@ def test_the_bound_agrees_with_a_dense_level_set(exponential):
     assert exponential.lower_bound(theta).constant == pytest.approx(exact.x @ gaps, rel=2e-3)
 
 
-def test_bounded_regret_is_possible_where_the_best_arm_tells_the_numbers():
+def test_bounded_regret_is_possible_where_the_best_arm_identifies_the_numbers():
     # With one number and a monotone mean no other theta agrees with the best arm.
     model = gb.VectorModel(
         "exp(-slope*arm)", [1.0, 2.0, 4.0], {"slope": (0.0, 1.0)}, value="arm*mean"

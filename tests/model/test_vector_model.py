@@ -238,7 +238,7 @@ def test_bad_parameters_are_named(theta, message):
     assert message in str(caught.value)
 
 
-def test_one_vector_is_asked_for_where_one_is_needed():
+def test_several_vectors_are_refused_where_one_is_needed():
     with pytest.raises(ModelError, match="theta must be one vector of level, slope"):
         shop().best_arms([[0.1, 0.2], [0.1, 0.3]])
 
@@ -252,7 +252,7 @@ def test_one_vector_is_asked_for_where_one_is_needed():
         (lambda model: model.suboptimality_distance([0.1, 0.2]), "the distance to the next region"),
     ],
 )
-def test_what_needs_one_number_says_what_to_take_instead(ask, what):
+def test_methods_for_one_number_name_their_replacement(ask, what):
     with pytest.raises(ModelError) as caught:
         ask(shop())
     text = str(caught.value)
@@ -396,7 +396,7 @@ def test_identity():
     assert copy.deepcopy(model) is model
     samples = json.loads(json.dumps(model.observed_samples()))
     assert model.same_observed(samples)
-    # Worth does not matter, the order of the parameters and the box do.
+    # The identity depends on the order of the parameters and the box, and not on worth.
     assert gb.VectorModel(FORMULA, PRICES, BOX).same_observed(samples)
     swapped = {name: BOX[name] for name in ("slope", "level")}
     assert not gb.VectorModel(FORMULA, PRICES, swapped).same_observed(samples)

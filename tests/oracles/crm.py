@@ -1,4 +1,4 @@
-"""The continual reassessment method, plainly: NumPy over all trials at once, nothing shared.
+"""The continual reassessment method in plain NumPy over all trials, without code of the package.
 
 O'Quigley, Pepe and Fisher (1990) with the empiric model p_k**exp(theta), a normal prior of theta
 on an interval, the posterior mean plugged in, cohorts, one step up at most, and none straight after
@@ -13,7 +13,7 @@ class PlainCRM:
 
     Args:
         skeleton: guesses of the doses' rates.
-        target: the rate that is aimed at.
+        target: the target rate of events.
         variance: of the prior of theta, whose mean is 0.
         reach: theta lies in [-reach, reach].
         n_points: of the trapezoidal rule.

@@ -1,6 +1,6 @@
 """The evidence, naively: one theta at a time, one reward at a time, straight from the formulas.
 
-No histogram unless asked for, no bounds, no search: infima and sets are read off dense grids.
+No histogram unless requested, no bounds, no search: infima and sets are read off dense grids.
 """
 
 import math
@@ -85,7 +85,7 @@ def log_bernoulli(model, theta, other, successes, failures):
 
 
 def fisher_width(model, theta, arms, variances):
-    """Width of the 95 % interval of an oracle who looks once, at a time fixed before.
+    """Width of the 95 % interval of an oracle that looks once, at a time fixed in advance.
 
     Asymptotic, with the arms' reward variances known.
     """

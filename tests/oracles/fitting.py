@@ -30,7 +30,7 @@ def panel(rows, low, high):
 
 
 def effective(n, rho, phi):
-    """Number of independent coins that n rewards are worth."""
+    """Effective number of independent Bernoulli rewards among n rewards."""
     return n / (phi + n * rho)
 
 
@@ -59,7 +59,7 @@ def responsibilities(n, y, a, c, rho, phi, grid, weights):
 
 
 def bend_matrix(places):
-    """What is left of a vector over the arms when a constant (and a straight line) is taken out."""
+    """Residual of a vector over the arms without its constant (and its straight line)."""
     n_arms = len(places)
     columns = [np.ones(n_arms)]
     if not np.isnan(places[0]):
@@ -93,8 +93,8 @@ def best_curves(start, *arguments):
     return found.x, -found.fun
 
 
-def coin_score(n, total, f, rho):
-    """Likelihood of a cell of coins in one order: the integral over the group's own mean."""
+def bernoulli_score(n, total, f, rho):
+    """Likelihood of ordered Bernoulli rewards of a cell: an integral over the group's own mean."""
     precision = (1 - rho) / rho
     density = stats.beta(precision * f, precision * (1 - f)).pdf
     value, _ = integrate.quad(
@@ -118,7 +118,7 @@ def marginal_score(n, total, curves, weights, rho, phi, binary):
                 continue
             f = curves[q][k]
             if binary:
-                product *= coin_score(n[k], total[k], f, rho[k])
+                product *= bernoulli_score(n[k], total[k], f, rho[k])
             else:
                 product *= normal_score(n[k], total[k], f, rho[k], phi[k])
         value += product

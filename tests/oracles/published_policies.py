@@ -61,7 +61,7 @@ def largest(values, rng):
 
 
 class Naive:
-    """Keeps the history; statistics are computed from it when they are asked for."""
+    """Keeps the history; statistics are computed from it on request."""
 
     def __init__(self, problem):
         self.problem, self.n_arms = problem, problem.n_arms

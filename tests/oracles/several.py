@@ -110,7 +110,7 @@ def _narrow(
 
 
 class PlausibleSet(NamedTuple):
-    """What a confidence set of two numbers says about each arm."""
+    """Bounds on each arm from a confidence set of two numbers."""
 
     size: float  # share of the unit square
     worths: Array  # the most that each arm is worth in the set; -inf if it is empty

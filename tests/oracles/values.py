@@ -1,4 +1,4 @@
-"""Naive policies that know what a mean is worth: by a fine grid of means, and by the formula.
+"""Naive policies with a value: worth is computed on a fine grid of means, and by the formula.
 
 They share no line with the package. ``value(mean, arm)`` takes arrays of means; worth is mapped to
 [0, 1] by its smallest and largest number over all arms and means, as the package does.

@@ -57,7 +57,7 @@ def test_wrong_times(checkpoints, spacing, message):
         checkpoint_times(100, checkpoints, spacing)
 
 
-def test_as_many_times_and_steps_as_there_may_be():
+def test_the_largest_numbers_of_times_and_steps():
     times = checkpoint_times(2**40, 10**6)
     assert (len(times), times[-1]) == (10**6, 2**40)
     assert np.all(np.diff(times) > 0)

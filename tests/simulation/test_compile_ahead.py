@@ -66,7 +66,7 @@ print(sum(kernel.n_saved for kernel in compiler._KERNELS.values()))
 """
 
 
-def test_whoever_comes_later_compiles_nothing(folder, monkeypatch, capsys):
+def test_later_processes_compile_nothing(folder, monkeypatch, capsys):
     one = {"bernoulli": gb.BernoulliNoise}
     monkeypatch.setattr(compile_ahead, "registered", lambda category: one)
     with pytest.raises(SystemExit, match="0"):
@@ -102,7 +102,7 @@ def test_all_noises_are_warmed_with_and_without_drift(monkeypatch):
     assert found == Counter((kind, still) for kind in our_noises() for still in (True, False))
 
 
-def test_warm_without_a_place(tmp_path, monkeypatch, capsys):
+def test_warm_without_a_usable_cache_folder(tmp_path, monkeypatch, capsys):
     folder = tmp_path / "open"
     folder.mkdir()
     folder.chmod(0o777)

@@ -1,4 +1,4 @@
-"""What the compiled simulator records is what a live learner says of the same rewards."""
+"""Statements that the compiled simulator records equal those of a live learner."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def learners(env, policy, thetas):
 
 @pytest.mark.parametrize("policy", [WAGP(), UCB1()], ids=repr)
 @pytest.mark.parametrize("jump", [None, 0.8], ids=["fixed", "moving"])
-def test_the_learner_says_the_same(policy, jump):
+def test_a_learner_makes_the_same_statements(policy, jump):
     drift = None if jump is None else Jumps(times=[60], values=[jump])
     env = pricing(drift=drift)
     thetas = np.where((np.arange(1, HORIZON + 1) < 60) | (jump is None), 0.4, jump or 0.4)

@@ -1,4 +1,4 @@
-"""Executors whose workers die, or are told to stop: finished runs are kept, and it ends soon."""
+"""Executors whose workers die or are stopped: finished runs are kept, and the call ends soon."""
 
 import contextlib
 import multiprocessing
@@ -27,7 +27,7 @@ from tests.simulation.worlds import pricing
 
 
 class Fragile(ProcessPoolExecutor):
-    """Two processes, one of which is killed when so many shards are done."""
+    """Two processes, one of which is killed after a number of shards."""
 
     def __init__(self, n_shards):
         super().__init__(2, mp_context=multiprocessing.get_context("spawn"))
@@ -35,7 +35,7 @@ class Fragile(ProcessPoolExecutor):
 
     def submit(self, *call):
         future = super().submit(*call)
-        # Not before both are there: a pool that breaks while it starts one may hang for ever.
+        # Not before both are there: a pool that breaks while it starts one may hang.
         if self.left == 0 and len(self._processes) == 2:
             self.kill()
         future.add_done_callback(self.count)

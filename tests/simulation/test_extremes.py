@@ -1,4 +1,4 @@
-"""Whatever enters compiled code, it stays inside its memory, and what cannot be is reported."""
+"""Compiled code stays inside its memory for any input, and impossible values are reported."""
 
 import dataclasses
 import math
@@ -66,8 +66,8 @@ def all_policies():
     return our_policies() | {policy.kind: policy for policy in league_policies().values()}
 
 
-def play_wildly(policy, interpreted):
-    """Play a world of extremes; what is said of it."""
+def play_extremes(policy, interpreted):
+    """Play a world of extremes; return the error message, or "nothing"."""
     env = gb.Environment(pricing().model, 0.4, noise=WildNoise())
     try:
         n_steps = 60 if interpreted else 200
@@ -83,7 +83,7 @@ def main():
     for kind, policy in all_policies().items():
         for interpreted in (True, False):
             try:
-                said = play_wildly(policy, interpreted)
+                said = play_extremes(policy, interpreted)
             except (SimulationError, Warning) as error:
                 said = repr(error)
             if not (said.startswith(("WildNoise must draw", f"{policy.label} must select"))):
@@ -103,7 +103,7 @@ def test_extreme_rewards_in_every_policy():
 
 
 @pytest.mark.parametrize("interpreted", [True, False])
-def test_rewards_that_cannot_be_are_reported(interpreted):
+def test_impossible_rewards_are_reported(interpreted):
     for value, shown in ((math.nan, "nan"), (math.inf, "inf"), (1.1, r"1\.1"), (-0.5, r"-0\.5")):
         env = gb.Environment(pricing().model, 0.4, noise=WildNoise((value,)))
         message = rf"WildNoise must draw rewards in \[0, 1\], got {shown} for arm \d"
@@ -138,13 +138,13 @@ def test_an_error_in_a_noise_is_raised(interpreted):
         records_of(env, [WAGP()], 200, engine=Engine(interpreted=interpreted))
 
 
-def draw_in_words(parameters, arm, shape, u):
+def draw_not_compilable(parameters, arm, shape, u):
     return eval("0.5")
 
 
 @dataclasses.dataclass(frozen=True)
 class WordyNoise(WildNoise):
-    rules = NoiseRules(prepare_wild, draw_in_words)
+    rules = NoiseRules(prepare_wild, draw_not_compilable)
 
 
 def test_a_noise_that_cannot_be_compiled(monkeypatch):

@@ -1,4 +1,4 @@
-"""Whatever enters compiled code may be nan or infinite: it never becomes an index.
+"""Input of compiled code may be nan or infinite: it never becomes an index.
 
 Everything runs in a process of its own, so that an access outside of memory fails this test
 and not the whole run.
@@ -65,7 +65,7 @@ def in_a_process_of_its_own(code):
     return done.stdout
 
 
-def test_every_look_up_takes_anything_and_gives_the_same_bits():
+def test_every_look_up_accepts_any_number_and_gives_the_same_bits():
     assert in_a_process_of_its_own(LOOK_UPS).strip() == "done"
 
 

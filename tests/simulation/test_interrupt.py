@@ -81,7 +81,7 @@ def test_finished_runs_are_kept():
     assert " ".join(words[3:]) == f"interrupted: the result holds {words[1]} of 100000 runs"
 
 
-def test_without_a_finished_run_it_goes_on():
+def test_without_a_finished_run_the_interrupt_is_raised():
     words = interrupt(horizon=10**10, runs=10)
     assert words == ["interrupted"]
 

@@ -83,7 +83,7 @@ def test_runs_with_their_own_truth():
     np.testing.assert_allclose(data["gap"].values, worth.max(1, keepdims=True) - worth, atol=1e-12)
 
 
-def test_what_cannot_be_said_is_refused(result):
+def test_results_without_characteristics_are_refused(result):
     env = gb.Environment(MODEL, truth=lambda time, arm: 0.3, noise=gb.BernoulliNoise())
     moving = gb.simulate(env, [gb.WAGP()], horizon=5, runs=2)
     with pytest.raises(gb.SimulationError, match="result must be one whose means stay during"):

@@ -1,4 +1,4 @@
-"""What is compiled is said, on a terminal."""
+"""Compiling is announced on a terminal."""
 
 import io
 import logging
@@ -23,7 +23,7 @@ class Terminal(io.StringIO):
     ],
     ids=["terminal", "file", "asked for"],
 )
-def test_who_is_told(monkeypatch, stream, shown, words):
+def test_compiling_is_announced_on_a_terminal(monkeypatch, stream, shown, words):
     monkeypatch.setattr(sys, "stderr", stream)
     say_compiling(["WAGP", "UCB1", "IDS"], shown)
     assert stream.getvalue() == words
@@ -36,7 +36,7 @@ def test_many_names_are_not_all_listed(monkeypatch):
     assert stream.getvalue() == "compiling 31 policies, once: P0, P1, P2, P3, P4, ...\n"
 
 
-def test_the_log_is_told_whoever_reads_standard_error(monkeypatch, caplog):
+def test_the_log_is_written_without_a_terminal(monkeypatch, caplog):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     with caplog.at_level(logging.INFO, logger="globalbandits"):
         say_compiling(["WAGP"])

@@ -1,4 +1,4 @@
-"""Results know what they are: versions, the platform, and the content of one's own code."""
+"""Results record their origin: versions, the platform, and a hash of user code."""
 
 import dataclasses
 import importlib.util
@@ -99,7 +99,7 @@ def test_versions_platform_and_first_run():
     assert spec["own_code"] == {"policies": {}}
 
 
-def test_the_code_of_ones_own_policy_is_known_by_its_content(written):
+def test_user_policies_are_identified_by_their_code(written):
     first = hashes(written().InTurn())
     assert len(first["policies"]["own"]) == 64
     assert hashes(written().InTurn()) == first
@@ -120,7 +120,7 @@ def test_the_result_has_the_hash_watched_or_not(written):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Together(gb.Policy):
-    """Several policies in one, and in a module that says it is the package's."""
+    """Several policies in one, in a module whose name is inside the package."""
 
     members: tuple[gb.Policy, ...]
 
@@ -133,7 +133,7 @@ def test_a_wrapped_policy_is_found(written, monkeypatch):
     assert first["policies"]["own"] != second["policies"]["own"]
 
 
-def test_code_that_cannot_be_told_in_full_still_differs(written):
+def test_code_without_a_full_fingerprint_still_differs(written):
     # A rule that refers to an object without a content of its own.
     first, second = (
         written("STEP + 0 * arm", f"STEP + 0 * arm + {n} if gb.WAGP else 0") for n in (0, 1)
@@ -141,7 +141,7 @@ def test_code_that_cannot_be_told_in_full_still_differs(written):
     assert hashes(first.InTurn()) != hashes(second.InTurn())
 
 
-def test_ones_own_noise(written):
+def test_user_noises_are_identified_by_their_code(written):
     first = hashes(gb.WAGP(), noise=written().Still())
     second = hashes(gb.WAGP(), noise=written("return shape", "return 0.5 * shape").Still())
     assert first["policies"] == {}

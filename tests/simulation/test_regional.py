@@ -64,7 +64,7 @@ def test_regret_and_rewards_are_those_of_all_groups():
         ),
     ],
 )
-def test_wrong_worlds_say_what_is_wrong(options, message):
+def test_wrong_worlds_are_named(options, message):
     with pytest.raises(ScenarioError, match=message):
         gb.Environment(gb.RegionalModel([PRICING, PRICING]), **options)
 

@@ -86,7 +86,7 @@ def test_nominal_summary(moving):
         (lambda r: r.plot_estimate(run=30), "run must be one of the runs 0 to 29, got 30"),
     ],
 )
-def test_wrong_questions(result, ask, message):
+def test_wrong_arguments(result, ask, message):
     with pytest.raises(SimulationError, match=message):
         ask(result)
 

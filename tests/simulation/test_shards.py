@@ -1,4 +1,4 @@
-"""Shards joined: the result of one simulation, or an error that says why not."""
+"""Joined shards: the result of one simulation, or an error with the reason."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def whole():
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1)])
-def test_shards_are_the_one_simulation_they_are_part_of(whole, order):
+def test_joined_shards_equal_the_whole_simulation(whole, order):
     parts = [shard(0, 4), shard(4, 2), shard(6, 3)]
     joined = gb.concat([parts[at] for at in order])
     assert joined.dataset.identical(whole.dataset)
@@ -91,7 +91,7 @@ def test_other_machines_are_listed(whole):
         ),
     ],
 )
-def test_what_does_not_belong_together(whole, make, message):
+def test_shards_of_different_simulations_are_refused(whole, make, message):
     with pytest.raises(ResultError, match=message):
         gb.concat([whole, make()])
 
@@ -110,7 +110,7 @@ def test_what_is_no_result(results, message):
         gb.concat(results)
 
 
-def test_a_single_shard_is_not_shared(whole):
+def test_a_single_shard_is_copied(whole):
     joined = gb.concat([whole])
     joined.dataset["regret"].values[:] = np.nan
     assert not np.isnan(whole.dataset["regret"]).any()

@@ -1,4 +1,4 @@
-"""`simulate`: the same bits whatever runs it, and the numbers an independent simulation gives."""
+"""`simulate`: the same bits in every executor, and the numbers of an independent simulation."""
 
 import json
 import math
@@ -45,7 +45,7 @@ def test_threads_do_not_matter(reference, threads):
     assert run(threads=threads).identical(reference)
 
 
-def test_order_and_company_of_policies_do_not_matter(reference):
+def test_results_do_not_depend_on_the_other_policies_or_their_order(reference):
     order = [2, 0, 1]
     mixed = run(policies=[POLICIES[place] for place in order])
     assert mixed.identical(reference.isel(policy=order))
@@ -66,13 +66,13 @@ def test_another_executor_does_not_matter(reference):
         assert run(executor=processes).identical(reference)
 
 
-def test_blocks_of_slow_neighbours_do_not_matter(monkeypatch):
+def test_results_do_not_depend_on_the_blocks_of_slower_policies(monkeypatch):
     monkeypatch.setattr(engine, "_WARNED", {"Wordy"})
     alone = run(policies=[WAGP()], horizon=3_000, runs=2)
-    beside = run(policies=[WAGP(), Wordy()], horizon=3_000, runs=2)
-    assert beside.sel(policy=["WAGP"]).identical(alone)
-    # The slow one is WAGP too, in words.
-    np.testing.assert_array_equal(beside["regret"][1], beside["regret"][0])
+    together = run(policies=[WAGP(), Wordy()], horizon=3_000, runs=2)
+    assert together.sel(policy=["WAGP"]).identical(alone)
+    # The slow policy is WAGP, written so that it cannot be compiled.
+    np.testing.assert_array_equal(together["regret"][1], together["regret"][0])
 
 
 def test_seeds_matter(reference):
@@ -211,7 +211,7 @@ def test_drift_against_an_independent_simulation(oracle):
         assert_agrees(average, oracle["experiment_3"][f"{name}_regret_1000"], oracle["runs"])
 
 
-def test_a_policy_that_cannot_be_compiled_is_said_once(monkeypatch):
+def test_a_policy_that_cannot_be_compiled_is_reported_once(monkeypatch):
     monkeypatch.setattr(engine, "_WARNED", set())
     with pytest.warns(RuntimeWarning, match="Wordy cannot be compiled and runs in plain Python"):
         slow = run(policies=[Wordy()], horizon=50)

@@ -29,12 +29,12 @@ def rising(time, arm):
     return arm / 10.0 + 0.004 * np.minimum(time, 50)
 
 
-def coins(model, **parts):
+def bernoulli_environment(model, **parts):
     return gb.Environment(model, noise=gb.BernoulliNoise(), **parts)
 
 
-def test_regret_is_by_what_the_truth_is_worth(believed, other):
-    env = coins(believed, theta=0.5, truth=other, truth_theta=4.0)
+def test_regret_is_computed_from_the_true_means(believed, other):
+    env = bernoulli_environment(believed, theta=0.5, truth=other, truth_theta=4.0)
     data = gb.simulate(env, [gb.Uniform()], horizon=300, runs=20).dataset
     pulls = data["pulls"].values[0]
     true = -np.abs(np.array(DOSES) / (4.0 + np.array(DOSES)) - TARGET)
@@ -48,9 +48,11 @@ def test_regret_is_by_what_the_truth_is_worth(believed, other):
 
 def test_rewards_have_the_means_of_the_truth(believed):
     means = [0.1, 0.9, 0.3, 0.6]
-    result = gb.simulate(coins(believed, truth=means), [gb.UCB1()], 40, runs=2)
+    result = gb.simulate(bernoulli_environment(believed, truth=means), [gb.UCB1()], 40, runs=2)
     assert np.isnan(result.dataset["nominal_regret"].values).all()
-    records = records_of(coins(believed, truth=means), [gb.Uniform()], 4000, evidence=True)
+    records = records_of(
+        bernoulli_environment(believed, truth=means), [gb.Uniform()], 4000, evidence=True
+    )
     counts = records.histograms[0, 0, -1]
     observed = counts @ np.linspace(0, 1, counts.shape[1]) / counts.sum(axis=1)
     sem = np.sqrt(np.array(means) * (1 - np.array(means)) / counts.sum(axis=1))
@@ -58,16 +60,19 @@ def test_rewards_have_the_means_of_the_truth(believed):
 
 
 def test_a_truth_of_means_is_the_model_at_theta_when_they_agree(believed):
-    plain = records_of(coins(believed, theta=0.5), [gb.WAGP()], 200, runs=3)
+    plain = records_of(bernoulli_environment(believed, theta=0.5), [gb.WAGP()], 200, runs=3)
     same = records_of(
-        coins(believed, theta=0.5, truth=believed.means(0.5)), [gb.WAGP()], 200, runs=3
+        bernoulli_environment(believed, theta=0.5, truth=believed.means(0.5)),
+        [gb.WAGP()],
+        200,
+        runs=3,
     )
     assert_same_bits(plain, same)
 
 
 def test_a_bias_shifts_the_truth(believed):
     means = np.array([0.1, 0.25, 0.5, 0.95])
-    env = coins(believed, truth=means, bias=gb.FixedBias([0.0, 0.0, -0.2, 0.2]))
+    env = bernoulli_environment(believed, truth=means, bias=gb.FixedBias([0.0, 0.0, -0.2, 0.2]))
     data = gb.simulate(env, [gb.Uniform()], horizon=100, runs=5).dataset
     worth = -np.abs(np.array([0.1, 0.25, 0.3, 1.0]) - TARGET)
     expected = data["pulls"].values[0] @ (worth.max() - worth)
@@ -75,7 +80,7 @@ def test_a_bias_shifts_the_truth(believed):
 
 
 def test_a_truth_that_moves_is_scored_step_by_step(believed):
-    env = coins(believed, theta=0.5, truth=rising)
+    env = bernoulli_environment(believed, theta=0.5, truth=rising)
     horizon = 120
     result = gb.simulate(env, {"low": Always0()}, horizon, runs=2, checkpoints=horizon)
     times = np.arange(1, horizon + 1)
@@ -96,7 +101,7 @@ class Always0(gb.Policy):
 
 @pytest.mark.parametrize("theta", [0.5, None])
 def test_a_moving_truth_is_the_same_compiled_interpreted_and_in_blocks(believed, theta):
-    env = coins(believed, theta=theta, truth=rising)
+    env = bernoulli_environment(believed, theta=theta, truth=rising)
     whole = records_of(env, [gb.WAGP()], 150, runs=3)
     assert_same_bits(whole, records_of(env, [gb.WAGP()], 150, runs=3, block=64))
     plain = records_of(env, [gb.WAGP()], 150, runs=3, engine=Engine(interpreted=True))
@@ -104,15 +109,15 @@ def test_a_moving_truth_is_the_same_compiled_interpreted_and_in_blocks(believed,
 
 
 def test_a_function_may_take_one_time_after_the_other(believed):
-    env = coins(believed, truth=lambda time, arm: 0.2 if time <= 5 else arm / 10)
+    env = bernoulli_environment(believed, truth=lambda time, arm: 0.2 if time <= 5 else arm / 10)
     data = gb.simulate(env, {"low": Always0()}, 10, runs=1, checkpoints=10).dataset
-    late = 0.2 + np.zeros(5)  # dose 1: worth -0.2 beside dose 4 or 2: -0.1
+    late = 0.2 + np.zeros(5)  # dose 1 is worth -0.2; dose 4 or 2 is worth -0.1
     expected = np.concatenate([np.zeros(5), np.cumsum(late * 0.5)])
     np.testing.assert_allclose(data["regret"].values[0, 0], expected, atol=1e-12)
 
 
 def test_each_run_has_its_own_theta(believed):
-    env = coins(believed, theta=gb.Population(interval=(0.2, 0.9)))
+    env = bernoulli_environment(believed, theta=gb.Population(interval=(0.2, 0.9)))
     data = gb.simulate(env, [gb.Uniform()], horizon=60, runs=400).dataset
     thetas = data["theta"].values
     assert thetas.shape == (400,)
@@ -126,7 +131,9 @@ def test_each_run_has_its_own_theta(believed):
 def test_members_may_be_off_the_curve(believed):
     rows = np.array([[0.0, 0.1, 0.0, -0.1], [0.2, 0.0, -0.3, 0.0]])
     people = gb.Population(samples=[0.3, 0.7], weights=[1, 3], shifts=rows)
-    data = gb.simulate(coins(believed, theta=people), [gb.Uniform()], 50, runs=300).dataset
+    data = gb.simulate(
+        bernoulli_environment(believed, theta=people), [gb.Uniform()], 50, runs=300
+    ).dataset
     second = data["theta"].values == 0.7
     assert abs(second.mean() - 0.75) < 4 * np.sqrt(0.75 * 0.25 / 300)
     np.testing.assert_array_equal(data["bias"].values, rows[second.astype(int)])
@@ -138,18 +145,18 @@ def test_members_may_be_off_the_curve(believed):
 
 
 def test_a_population_of_one_is_that_theta(believed):
-    one = records_of(coins(believed, theta=0.5), [gb.WAGP()], 200, runs=3)
-    same = coins(believed, theta=gb.Population(samples=[0.5]))
+    one = records_of(bernoulli_environment(believed, theta=0.5), [gb.WAGP()], 200, runs=3)
+    same = bernoulli_environment(believed, theta=gb.Population(samples=[0.5]))
     many = records_of(same, [gb.WAGP()], 200, runs=3)
     np.testing.assert_array_equal(one.pulls, many.pulls)
     np.testing.assert_allclose(one.regret, many.regret, atol=1e-7)
 
 
-def test_members_belong_to_runs_not_to_blocks_or_processes(believed):
-    env = coins(believed, theta=gb.Population(samples=[0.2, 0.5, 0.8]))
+def test_members_depend_on_the_run_and_not_on_blocks_or_processes(believed):
+    env = bernoulli_environment(believed, theta=gb.Population(samples=[0.2, 0.5, 0.8]))
     whole = records_of(env, [gb.WAGP()], 100, runs=6)
     assert_same_bits(whole, records_of(env, [gb.WAGP()], 100, runs=6, block=64))
-    truth = coins(believed, truth=rising)
+    truth = bernoulli_environment(believed, truth=rising)
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         for world in (env, truth):
             apart = gb.simulate(world, [gb.WAGP()], 40, runs=4, executor=pool).dataset
@@ -159,7 +166,9 @@ def test_members_belong_to_runs_not_to_blocks_or_processes(believed):
 
 def test_the_mean_regret_is_the_bayes_risk(believed):
     people = gb.Population(quantile=lambda u: 0.2 + 0.6 * u**2)
-    data = gb.simulate(coins(believed, theta=people), {"low": Always0()}, 1, runs=4000).dataset
+    data = gb.simulate(
+        bernoulli_environment(believed, theta=people), {"low": Always0()}, 1, runs=4000
+    ).dataset
     u = (np.arange(10_000) + 0.5) / 10_000
     gaps = believed.gaps(0.2 + 0.6 * u**2)[:, 0]
     observed = data["regret"].values[0, :, -1]
@@ -167,24 +176,26 @@ def test_the_mean_regret_is_the_bayes_risk(believed):
 
 
 def test_results_are_saved_joined_and_drawn(believed, tmp_path):
-    env = coins(believed, theta=gb.Population())
+    env = bernoulli_environment(believed, theta=gb.Population())
     parts = [gb.simulate(env, [gb.WAGP()], 30, runs=3, first_run=n) for n in (0, 3)]
     whole = gb.concat(parts)
     whole.save(tmp_path / "result.nc")
     assert gb.SimulationResult.load(tmp_path / "result.nc").dataset.equals(whole.dataset)
     assert whole.plot_estimate().axes
     assert whole.plot_estimate(run=2).axes
-    assert gb.simulate(coins(believed, truth=[0.1, 0.2, 0.3, 0.4]), [gb.WAGP()], 30, runs=3)
+    assert gb.simulate(
+        bernoulli_environment(believed, truth=[0.1, 0.2, 0.3, 0.4]), [gb.WAGP()], 30, runs=3
+    )
 
 
 def test_another_truth_is_another_simulation(believed, other):
     worlds = [
-        coins(believed, theta=0.5),
-        coins(believed, theta=0.5, truth=other, truth_theta=4.0),
-        coins(believed, theta=0.5, truth=other, truth_theta=3.0),
-        coins(believed, theta=0.5, truth=[0.1, 0.2, 0.3, 0.4]),
-        coins(believed, theta=0.5, truth=rising),
-        coins(believed, theta=gb.Population()),
+        bernoulli_environment(believed, theta=0.5),
+        bernoulli_environment(believed, theta=0.5, truth=other, truth_theta=4.0),
+        bernoulli_environment(believed, theta=0.5, truth=other, truth_theta=3.0),
+        bernoulli_environment(believed, theta=0.5, truth=[0.1, 0.2, 0.3, 0.4]),
+        bernoulli_environment(believed, theta=0.5, truth=rising),
+        bernoulli_environment(believed, theta=gb.Population()),
     ]
     specs = [env.to_dict() for env in worlds]
     assert all(one != two for at, one in enumerate(specs) for two in specs[:at])

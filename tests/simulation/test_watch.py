@@ -27,7 +27,7 @@ def watched(env):
     return gb.watch(env, POLICIES, horizon=40, seed=3, run=2)
 
 
-def test_it_is_the_run_that_simulate_plays(env, watched):
+def test_a_watched_run_equals_the_run_of_simulate(env, watched):
     names = dict(zip(watched.names, POLICIES.values(), strict=True))
     same = gb.simulate(env, names, 40, 1, seed=3, first_run=2, checkpoints=40, evidence=True)
     data = same.dataset.isel(run=0)
@@ -63,7 +63,7 @@ def test_a_truth_without_a_parameter_has_no_line():
 def test_the_page_needs_nothing_else_and_labels_stay_text(watched, tmp_path):
     written = watched.save(tmp_path / "watch.html").read_text("utf-8")
     assert not re.search(r'(?:src|href)=["\']', written)
-    assert written.count("</script>") == 2  # what a label says ends nothing
+    assert written.count("</script>") == 2  # a label cannot close an element
     assert "<b>" not in written
     frame = watched._repr_html_()
     assert frame.count("<") == 2

@@ -51,8 +51,8 @@ def assert_same_bits(first, second):
         np.testing.assert_array_equal(getattr(first, name), getattr(second, name), err_msg=name)
 
 
-def greedy_in_words(setup, stats, state, rng):
-    """WAGP's choice, in Python that Numba does not take."""
+def greedy_not_compilable(setup, stats, state, rng):
+    """WAGP's choice, in Python that Numba cannot compile."""
     words = {"arm": WAGP.rules.select(setup, stats, state, rng)}
     return eval("words['arm']", {}, {"words": words})
 
@@ -61,13 +61,13 @@ def greedy_in_words(setup, stats, state, rng):
 class Wordy(Policy):
     """WAGP, not compilable."""
 
-    rules = WAGP.rules._replace(select=greedy_in_words)
+    rules = WAGP.rules._replace(select=greedy_not_compilable)
 
     def setup(self, model):
         return WAGP().setup(model)
 
 
-def go_astray(setup, stats, state, rng):
+def choose_missing_arm(setup, stats, state, rng):
     return 12 if stats.total[0] >= 5 else 0
 
 
@@ -75,14 +75,14 @@ def go_astray(setup, stats, state, rng):
 class Astray(Policy):
     """An arm that exists five times, then one that does not."""
 
-    rules = WAGP.rules._replace(select=go_astray)
+    rules = WAGP.rules._replace(select=choose_missing_arm)
 
     def setup(self, model):
         return WAGP().setup(model)
 
 
 def always(arm):
-    """A policy that always selects this arm, be there one or not."""
+    """A policy that always selects this arm, whether or not it exists."""
 
     def select(setup, stats, state, rng):
         return arm

@@ -212,7 +212,7 @@ def test_whole_numbers_stay_whole():
     assert str(axis.values) == "(0.0, 0.5, 1.0)"
 
 
-def test_names_of_tasks_say_what_they_compute():
+def test_names_of_tasks_depend_on_the_computation_only():
     def name(**changes):
         return make_plan(SPEC | changes).tasks[0].name
 
@@ -263,7 +263,7 @@ def test_the_schema_refuses_what_the_reader_refuses():
         assert not validator.is_valid(changed(path, value)), (path, value)
 
 
-def test_the_schema_takes_what_the_reader_takes():
+def test_the_schema_accepts_what_the_reader_accepts():
     validator = jsonschema_rs.validator_for(spec_schema())
     for path, value in [
         ("policies", ["wagp", {"policy": "buw", "scale": 0.5}]),

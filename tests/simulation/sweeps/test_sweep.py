@@ -18,7 +18,7 @@ from tests.simulation.sweeps.worlds import GRID, SPEC, contents
 
 
 class Ears(Listener):
-    """Remembers what it is told; interrupts after so many tasks."""
+    """Records its calls; interrupts after a number of tasks."""
 
     def __init__(self, most=None):
         self.most, self.heard, self.n_steps = most, [], 0
@@ -43,12 +43,12 @@ class Ears(Listener):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """A sweep that nothing disturbed."""
+    """An uninterrupted sweep."""
     folder = tmp_path_factory.mktemp("sweep") / "whole"
     return gb.sweep(SPEC, folder, grid=GRID)
 
 
-def test_every_point_is_the_simulation_it_stands_for(whole):
+def test_every_point_equals_its_own_simulation(whole):
     points = list(whole.results())
     assert [tuple(where.values()) for where, _ in points] == [
         (0.2, 20), (0.2, 40), (0.4, 20), (0.4, 40), (0.6, 20), (0.6, 40)
@@ -132,7 +132,7 @@ def test_variables_that_only_some_tasks_have(tmp_path):
     assert np.isnan(data["interval_low"].values[:, 1]).all()
 
 
-def test_an_axis_of_theta_beside_one_of_drifts(tmp_path):
+def test_axes_of_theta_and_of_drifts_together(tmp_path):
     grid = {
         "environment.theta": [0.2, 0.4],
         "environment.drift": [{"kind": "linear", "rate": 0.01}],
@@ -150,7 +150,7 @@ def test_the_same_call_again_plays_nothing_and_changes_nothing(whole):
     assert contents(whole.folder.path) == before
 
 
-def test_an_interrupted_sweep_goes_on_where_it_was(whole, tmp_path):
+def test_an_interrupted_sweep_resumes(whole, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         gb.sweep(SPEC, tmp_path, grid=GRID, listener=Ears(most=2))
     half = gb.SweepResult.load(tmp_path)
@@ -178,7 +178,7 @@ def test_damaged_and_missing_files_are_played_again(whole, tmp_path):
     assert contents(tmp_path) == contents(whole.folder.path)
 
 
-def test_another_spec_is_refused_and_says_what_differs(tmp_path):
+def test_another_spec_is_refused_with_the_differences(tmp_path):
     gb.sweep(SPEC, tmp_path, grid={"environment.theta": [0.2, 0.4]})
     before = contents(tmp_path)
     for change, message in [

@@ -23,7 +23,9 @@ from globalbandits.simulation.workers import (
 from tests.simulation.sweeps.worlds import contents
 
 SPEC = {
-    "model": gb.RewardModel(lambda t, p: p * (1 - p * t) ** 2, [0.4, 0.6, 0.8]),  # a lambda travels
+    "model": gb.RewardModel(
+        lambda t, p: p * (1 - p * t) ** 2, [0.4, 0.6, 0.8]
+    ),  # a lambda can be sent
     "environment": {"theta": 0.4},
     "policies": ["uniform"],
     "horizon": 10_000,
@@ -123,7 +125,7 @@ class Mine(gb.Uniform):
 """
 
 
-def test_what_workers_cannot_import_or_be_sent(tmp_path):
+def test_objects_that_workers_cannot_import_or_unpickle(tmp_path):
     (tmp_path / "own.py").write_text(OWN_FILE)
     spec = {**SPEC, "horizon": 50, "policies": {"mine": f"{tmp_path}/own.py:Mine"}}
     grid = {"seed": [0, 1]}
@@ -158,7 +160,7 @@ seed = {from = 0, to = 39, step = 1}
 """
 
 
-def test_kill_minus_nine_then_the_same_command(tmp_path):
+def test_the_same_command_resumes_after_a_kill(tmp_path):
     (tmp_path / "spec.toml").write_text(SPEC_FILE)
     code = "from globalbandits.cli import main; main()"
 
