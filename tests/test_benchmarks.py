@@ -79,7 +79,7 @@ def test_commands_of_documents_name_benchmarks_and_parts():
         assert part in run.parts_of(benchmark_name), name
 
 
-def test_words_are_no_target():
+def test_a_target_must_contain_a_number():
     assert run.reached(1.0, "small") is None
     assert run.reached(5.0, 5.0)
     assert not run.reached(5.1, "<= 5")
@@ -104,7 +104,7 @@ def test_median_seconds_is_the_time_of_one_call():
     assert 0 < seconds < 0.01
 
 
-def test_figures_to_measure_again_stand_in_their_pages():
+def test_remeasured_figures_are_found_in_their_pages():
     from benchmarks._remeasure import FIGURES
 
     assert [figure.quote for figure in FIGURES if not figure.is_quoted] == []

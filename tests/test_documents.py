@@ -1,4 +1,4 @@
-"""The code in README and docs runs as written, and prints what they say it prints."""
+"""The code in README and docs runs as written, and prints the shown output."""
 
 import contextlib
 import io
@@ -93,7 +93,7 @@ def test_the_architecture_names_every_module_and_no_other():
         files = [path for path in folder.rglob("*.py") if path.name != "__init__.py"]
         folders = {path.name for path in folder.rglob("*") if path.is_dir()}
         assert names <= {path.stem for path in files} | {f"{name}/" for name in folders}, room
-        # The files of a sub-room are all named, or its name alone says what they hold.
+        # The files of a sub-room are all named, or only the sub-room is.
         listed = {path.parent for path in files if path.stem in names} | {folder}
         unnamed = [
             path.name

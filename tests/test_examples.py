@@ -1,4 +1,4 @@
-"""Every example runs as a person would run it, and says what it should."""
+"""Every example runs as a script and prints the documented output."""
 
 import runpy
 from pathlib import Path
@@ -9,7 +9,7 @@ EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_an_example_runs_and_says_something(path, tmp_path, monkeypatch, capsys):
+def test_an_example_runs_and_prints(path, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     runpy.run_path(str(path), run_name="__main__")
     assert capsys.readouterr().out

@@ -111,7 +111,7 @@ def test_permissions_of_an_existing_file_are_kept(tmp_path, mode):
     target.write_text("old")
     target.chmod(mode)
     with replacing(target) as temporary:
-        # Nobody reads the new content before it is in place who could not read the old.
+        # Until it is in place, the new content is readable only to users who could read the old.
         assert temporary.stat().st_mode & 0o077 & ~mode == 0
         temporary.write_text("new")
     assert target.stat().st_mode & 0o777 == mode
@@ -190,7 +190,7 @@ def test_folders_and_what_is_no_file_are_refused_before_anything_is_written(tmp_
     (tmp_path / "folder").mkdir()
     with pytest.raises(IsADirectoryError, match="folder"):
         save(tmp_path / "folder", b"x")
-    # A pipe stands for devices: root would replace the machine's own if this failed on one.
+    # A pipe instead of a device: if this failed, root would replace a device of the machine.
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OSError, match=r"Not a regular file: '.*pipe'"):
         save(tmp_path / "pipe", b"x")
@@ -203,13 +203,13 @@ def test_a_name_as_long_as_names_can_be(tmp_path):
         assert (tmp_path / name).read_bytes() == b"x"
 
 
-def test_a_process_that_cannot_be_asked_for_is_left_alone(tmp_path, monkeypatch):
+def test_temporaries_of_a_process_of_unknown_state_are_kept(tmp_path, monkeypatch):
     left = tmp_path / f".globalbandits-{_files._machine()}-9999999999-0123456789abcdef"
     left.write_text("")
     _files.remove_abandoned(tmp_path)
     assert left.exists()
     with monkeypatch.context() as windows:
-        windows.setattr(os, "name", "nt")  # where only age tells
+        windows.setattr(os, "name", "nt")  # where only the age decides
         _files.remove_abandoned(tmp_path)
         assert left.exists()
         os.utime(left, (1e9, 1e9))

@@ -57,7 +57,7 @@ def test_settings_of_uv_are_kept(tmp_path):
     assert "nearer" not in call
 
 
-def test_pip_installs_without_a_word_where_uv_fails(tmp_path):
+def test_pip_installs_quietly_where_uv_fails(tmp_path):
     assert install(tmp_path, 1)[2:] == [
         "python -m pip install --quiet --upgrade pip>=25.1",
         "python -m pip install --quiet --group dev",

@@ -65,7 +65,7 @@ def test_a_learner_shows_its_next_choice_first(learner):
     assert "own estimate" in texts
 
 
-def test_statements_show_what_they_say_and_then_what_it_means(learner):
+def test_statements_show_their_sentence_and_then_its_explanation(learner):
     statements = (
         learner.interval(),
         learner.contenders(),
@@ -88,7 +88,7 @@ def test_a_result_shows_its_summary(model):
     assert f"{result.summary().loc['WAGP', 'regret_mean']:.4g}" in texts
 
 
-def test_a_league_says_who_won():
+def test_a_league_names_the_winner():
     standings = gb.league(["WAGP", "UCB1"], ["short"], runs=3)
     texts = read(standings)
     assert texts[0] == str(standings)

@@ -1,4 +1,4 @@
-"""The notebooks run from the first cell to the last in a fresh kernel, and print what they say."""
+"""The notebooks run from the first to the last cell in a fresh kernel, with the stored output."""
 
 from pathlib import Path
 
@@ -55,7 +55,7 @@ def test_a_print_in_two_outputs_is_one_line():
     assert printed(nbformat.v4.new_notebook(cells=[cell])) == [["can be best: [5.0]"]]
 
 
-def test_there_are_three():
+def test_there_are_three_notebooks():
     assert len(NOTEBOOKS) == 3
 
 
@@ -90,7 +90,7 @@ with warnings.catch_warnings():
 
 
 @KERNEL
-def test_a_notebook_is_told_what_takes_long_without_a_warning(tmp_path, monkeypatch):
+def test_a_notebook_shows_compiling_and_progress_without_a_warning(tmp_path, monkeypatch):
     monkeypatch.setenv(cache.VARIABLE, str(tmp_path))  # nothing is compiled yet
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(LONG)])
     NotebookClient(notebook, timeout=300, kernel_name="python3").execute()

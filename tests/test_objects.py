@@ -29,7 +29,7 @@ def test_a_file_is_executed_once_until_it_is_changed(tmp_path):
     assert load_object("policy", first, PolicyError).place == "elsewhere"
 
 
-def test_a_module_beside_the_user(tmp_path, monkeypatch):
+def test_a_module_in_the_working_folder(tmp_path, monkeypatch):
     (tmp_path / "beside_the_user.py").write_text("found = True\n")
     monkeypatch.chdir(tmp_path)
     assert load_object("policy", "beside_the_user:found", PolicyError) is True

@@ -45,7 +45,7 @@ def test_decisions_of_the_lattice_are_those_at_its_nearest_point(model):
         arm = choose_in_cell(tables.envelope, find_cell(tables.envelope, theta), rng)
         assert arm in model.best_arms(nearest)
         differing += arm not in model.best_arms(theta)
-    assert 20 < differing < 200  # beside eleven edges, by up to half a step
+    assert 20 < differing < 200  # near eleven edges, by up to half a step
 
 
 def test_the_lattice_changes_decisions_and_nothing_else(model):
@@ -58,7 +58,7 @@ def test_the_lattice_changes_decisions_and_nothing_else(model):
     assert learner.select() in model.best_arms(0.36)
 
 
-def test_all_readings_are_shown_and_none_is_called_reproduced(outcome):
+def test_all_readings_are_shown_and_none_is_marked_as_reproduced(outcome):
     shown = [key for grid in outcome.grids for _, keys in grid.rows for key in keys]
     assert sorted(shown) == sorted(outcome.entries)
     printed = [entry for entry in outcome.entries.values() if entry.published is not None]

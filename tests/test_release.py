@@ -1,4 +1,4 @@
-"""What a release says about itself agrees with itself."""
+"""Versions and files that a release names in several places agree."""
 
 import re
 import tomllib

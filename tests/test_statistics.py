@@ -30,7 +30,7 @@ def test_counts_and_sums_are_plain_sums(data):
 
 
 @given(REWARDS, REWARDS)
-def test_what_is_uncounted_is_as_if_never_counted(kept, taken):
+def test_uncounted_rewards_leave_no_trace(kept, taken):
     stats = counted(kept + taken)
     for arm, reward in taken:
         statistics.uncount(stats, arm, reward)

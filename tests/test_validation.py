@@ -25,14 +25,14 @@ def message(check, *arguments):
     return str(caught.value)
 
 
-def test_require_says_name_rule_and_value():
+def test_require_reports_name_rule_and_value():
     require(True, "size", "be small", 3, PolicyError)
     with pytest.raises(ModelError, match=r"^size must be small, got 3$"):
         require(False, "size", "be small", 3, ModelError)
 
 
 @pytest.mark.parametrize("value", [3, np.int64(3), np.uint8(3)])
-def test_as_integer_takes_any_integer(value):
+def test_as_integer_accepts_any_integer(value):
     number = as_integer("size", value, 1, PolicyError)
     assert number == 3
     assert type(number) is int
@@ -48,7 +48,7 @@ def test_as_integer_refuses_what_is_too_small():
 
 
 @pytest.mark.parametrize("value", [2, 2.0, np.float32(2), np.int64(2)])
-def test_as_float_takes_any_real_number(value):
+def test_as_float_accepts_any_real_number(value):
     number = as_float("size", value, PolicyError)
     assert number == 2.0
     assert type(number) is float
@@ -139,7 +139,7 @@ NO_NUMBERS = [
 
 
 @pytest.mark.parametrize("value", NO_NUMBERS, ids=lambda value: type(value).__name__)
-def test_what_is_no_number_is_refused_with_the_usual_words(value):
+def test_values_that_are_no_number_have_the_usual_message(value):
     assert message(as_float, value) == f"size must be a number, got {value!r}"
     assert message(as_integer, value, 1) == f"size must be an integer, got {value!r}"
 

@@ -56,7 +56,7 @@ def test_the_answer_comes_first(run, shop):
     assert "figure: profit.svg" in err
 
 
-def test_a_program_gets_numbers(run, shop):
+def test_json_holds_the_numbers(run, shop):
     columns = ("--arm", "price", "--reward", "sold")
     said = json.loads(run("sales.csv", *columns, "--baseline", "3.0", "--json")[1])
     evidence = logged(shop)
@@ -77,7 +77,7 @@ def logged(shop):
     )
 
 
-def test_it_says_what_the_evidence_says(run, shop):
+def test_the_printout_holds_the_statements_of_the_evidence(run, shop):
     out = run("sales.csv", "--arm", "price", "--reward", "sold")[1]
     evidence = logged(shop)
     assert str(evidence.interval()) in out
@@ -193,7 +193,7 @@ def test_the_figure_has_title_units_and_error_bars(shop):
     assert len(bars.get_segments()) == 7
 
 
-def test_advice_says_that_theta_has_changed(run, shop):
+def test_advice_reports_that_theta_has_changed(run, shop):
     rows = "2,1\n" * 600 + "2,0\n2,1\n2,0\n" * 400  # one arm alone cannot refute the curves
     (shop / "moved.csv").write_text(f"arm,reward\n{rows}", encoding="utf-8")
     answer = run("moved.csv")[1].splitlines()[0]
@@ -201,7 +201,7 @@ def test_advice_says_that_theta_has_changed(run, shop):
     assert answer.endswith("But theta has changed: repeat with the rows since then.")
 
 
-def test_arms_are_what_the_file_says_letter_by_letter(run, shop):
+def test_arms_are_read_from_the_file_as_text(run, shop):
     names = gb.RewardModel.from_functions(["theta", "1 - theta"], ["NA", "007"])
     names.save(shop / "names.json")
     (shop / "names.csv").write_text("arm,reward\nNA,1\n007,0\nNA,1\n", encoding="utf-8")
@@ -224,7 +224,7 @@ def test_arms_are_what_the_file_says_letter_by_letter(run, shop):
         ("arm,reward\n2,1\n", ("--file", "no.json"), "no.json"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(run, shop, content, arguments, message):
+def test_errors_are_reported_in_one_line(run, shop, content, arguments, message):
     (shop / "bad.csv").write_text(content, encoding="utf-8")
     code, out, err = run("bad.csv", *arguments)
     assert (code, out) == (2, "")

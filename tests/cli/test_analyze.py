@@ -116,7 +116,7 @@ def test_a_target_makes_the_distance_from_it_count(run):
     assert facts["at_theta"]["best_worth"] == pytest.approx(model.worth(0.55)[2])
 
 
-def test_what_is_allowed_but_may_not_be_meant_is_said(run):
+def test_suspicious_settings_get_a_remark(run):
     out = run("analyze", "--model", "exponential", "--arms", "2,3", "--cost", "9")[1]
     assert "note: cost 9 is above every price: each sale loses money" in out
 
@@ -199,7 +199,7 @@ def test_labels_cannot_steer_a_terminal_or_a_figure(run, tmp_path):
         ("model = (", "SyntaxError: '(' was never closed"),
     ],
 )
-def test_a_file_that_fails_or_ends_the_program_is_no_success(run, tmp_path, code, message):
+def test_a_file_that_raises_or_exits_is_an_error(run, tmp_path, code, message):
     path = tmp_path / "own.py"
     path.write_text(code + "\n")
     code, out, err = run("analyze", "--file", str(path))
@@ -248,7 +248,7 @@ def test_a_model_that_fails_late(run, tmp_path, monkeypatch, arms, failure, word
         assert "2 arms" in out
         return
     assert (code, out) == (2, "")
-    if "mean of arm" in err:  # the model has noticed by itself that its function fails
+    if "mean of arm" in err:  # the model has detected the failure of its function
         assert err.startswith("error: mean of arm ")
     else:
         assert err.startswith(f"error: {path} cannot be used: ")
@@ -257,7 +257,7 @@ def test_a_model_that_fails_late(run, tmp_path, monkeypatch, arms, failure, word
     assert not (tmp_path / "out.svg").exists()
 
 
-def test_numbers_that_json_does_not_know_are_null(run, tmp_path):
+def test_nonfinite_numbers_are_null_in_json(run, tmp_path):
     path = tmp_path / "own.py"
     path.write_text(
         "import globalbandits as gb\n"
@@ -268,7 +268,7 @@ def test_numbers_that_json_does_not_know_are_null(run, tmp_path):
     assert json.loads(out)["arms"][0]["arm"] is None
 
 
-def test_long_tables_are_cut_and_say_so(run):
+def test_long_tables_are_cut_with_a_note(run):
     code, out, _ = run("analyze", "--model", "linear-power", "--arms", "0.1:1:0.001")
     assert code == 0
     assert "882 more before the last; --json has all" in out
@@ -333,7 +333,7 @@ def test_every_example_of_the_help_runs(run, tmp_path, monkeypatch):
         assert run(*arguments)[0] == 0
 
 
-def test_a_formula_and_a_model_file_say_the_same(run, tmp_path):
+def test_a_formula_and_a_model_file_agree(run, tmp_path):
     words = ["--mean", "(1 - arm*theta)**2", "--value", "(arm - 0.3)*mean", "--arms", "0.4,0.6,0.8"]
     code, out, _ = run("analyze", *words, "--json")
     assert code == 0

@@ -24,7 +24,7 @@ def test_what_is_no_grid_is_refused(text):
 
 
 @pytest.mark.parametrize("text", ["1:0:0.1", "0:1:0", "0:1:-0.1"])
-def test_a_grid_that_goes_nowhere_is_refused(text):
+def test_a_grid_without_a_positive_step_is_refused(text):
     with pytest.raises(ScenarioError, match="must have first <= last and a positive step"):
         parse_arms(text)
 

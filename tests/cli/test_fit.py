@@ -1,4 +1,4 @@
-"""``globalbandits fit``: the printout, the files, and what goes on from them."""
+"""``globalbandits fit``: the printout, the files, and commands that use them."""
 
 import csv
 import json
@@ -47,7 +47,7 @@ def history(tmp_path_factory):
 COLUMNS = ["--group", "store", "--arm", "price", "--reward", "sold"]
 
 
-def test_all_at_once(history, tmp_path, capsys, monkeypatch):
+def test_printout_model_page_and_figure_in_one_call(history, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     files = [tmp_path / name for name in ("model.json", "fit.html", "fit.svg")]
     options = ["--cost", "1", "--horizon", "40", "--runs", "10"]
@@ -135,7 +135,7 @@ def test_groups_and_arms_are_named_as_in_the_file(tmp_path, capsys):
         (["--reward", "slod"], "history must have a column 'slod', has: store, price, sold"),
     ],
 )
-def test_what_cannot_be_done_is_said_in_one_line(history, options, message, capsys, monkeypatch):
+def test_errors_are_reported_in_one_line(history, options, message, capsys, monkeypatch):
     assert run(["fit", history, *COLUMNS, *options]) == 2
     shown = capsys.readouterr()
     assert message in shown.err

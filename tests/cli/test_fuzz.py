@@ -1,4 +1,4 @@
-"""Whatever is typed: an answer, a usage error, or one line that says what is wrong.
+"""Random arguments give an answer, a usage error, or a one-line error.
 
 More inputs than here: GLOBALBANDITS_FUZZ=20000 pytest tests/cli/test_fuzz.py
 """
@@ -101,7 +101,7 @@ def quick(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
 
 
-def test_anything_that_is_typed(quick):
+def test_random_arguments_give_an_answer_or_one_line(quick):
     rng = random.Random(21)
     codes = {0: 0, 1: 0, 2: 0}
     for _ in range(max(N_INPUTS // 10, 100)):
@@ -121,7 +121,7 @@ def test_anything_that_is_typed(quick):
     assert min(codes[0], codes[2]) > 5
 
 
-def test_anything_as_a_value():
+def test_random_values_are_parsed_or_refused():
     rng = random.Random(22)
     letters = "0123456789.:,-+e=naif_ \t\n\x00éx"
     for _ in range(N_INPUTS):

@@ -61,7 +61,7 @@ def test_standard_error_is_closed(words, closed):
 
 
 @pytest.mark.parametrize("words", SHOWN.values(), ids=SHOWN)
-def test_nobody_listens(words):
+def test_a_closed_pipe_prints_no_error(words):
     reader, writer = os.pipe()
     os.close(reader)
     try:
@@ -71,7 +71,7 @@ def test_nobody_listens(words):
     assert (done.returncode, done.stderr) == (1, "")
 
 
-def test_the_first_line_of_many():
+def test_output_may_be_cut_by_head():
     words = ["analyze", "--model", "linear-power", "--arms", "0.1:1:0.001", "--json"]
     code, out, err = shell(words, "| head -n 1")
     assert (code, out, err) == (0, "{\n", "")

@@ -30,7 +30,7 @@ def test_it_writes_page_figures_and_numbers(tmp_path):
     }
 
 
-def test_trust_can_be_asked_for(tmp_path, monkeypatch, blank_figures):
+def test_trust_is_run_on_request(tmp_path, monkeypatch, blank_figures):
     opened = []
     monkeypatch.setattr(webbrowser, "open", opened.append)
     words = [*SMALL, "--trust", "--out", str(tmp_path), "--open"]

@@ -1,4 +1,4 @@
-"""`globalbandits serve` and `globalbandits token`: what they refuse, say and leave behind."""
+"""`globalbandits serve` and `globalbandits token`: what they refuse, print and leave behind."""
 
 import os
 import signal
@@ -36,15 +36,15 @@ def run(*arguments):
         (["--rate", "0"], "rate must be positive, got 0.0"),
     ],
 )
-def test_what_is_not_served(arguments, message, tmp_path, capsys):
+def test_invalid_arguments_are_refused(arguments, message, tmp_path, capsys):
     assert run("serve", "--db", tmp_path / "log.db", "--port", "0", *arguments) == 2
     said = capsys.readouterr()
     assert message in said.err
-    assert said.out == ""  # nothing is said to be served
+    assert said.out == ""  # no address is printed
     SQLiteStore(tmp_path / "log.db").close()  # the lock is free
 
 
-def test_a_port_that_is_taken_is_named(tmp_path, capsys):
+def test_an_occupied_port_is_named(tmp_path, capsys):
     with bind("127.0.0.1", 0) as taken:
         port = taken.getsockname()[1]
         assert run("serve", "--db", tmp_path / "log.db", "--port", port) == 2
@@ -75,7 +75,7 @@ def test_tokens_are_printed_once_and_kept_as_hashes(tmp_path, capsys):
     store = SQLiteStore(path)
     (row,) = store.tokens()
     assert (row.tenant, row.role, row.label) == ("acme", "admin", "x")
-    assert run("token", "create", path) == 2  # somebody has it open
+    assert run("token", "create", path) == 2  # another process has it open
     assert "in use by process" in capsys.readouterr().err
     store.close()
     assert run("token", "create", path, "--role", "king") == 2
@@ -83,8 +83,8 @@ def test_tokens_are_printed_once_and_kept_as_hashes(tmp_path, capsys):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no SIGTERM on Windows")
-def test_the_lines_that_are_printed_work(tmp_path):
-    """Start with the example, do what the three lines say, and stop."""
+def test_the_printed_commands_work(tmp_path):
+    """Start with the example, run the three printed commands, and stop."""
     code = "from globalbandits.cli import main; main()"
     server = subprocess.Popen(
         [sys.executable, "-c", code, "serve", "--port", "0", "--example", "--db", "log.db"],
@@ -109,7 +109,7 @@ def test_the_lines_that_are_printed_work(tmp_path):
 
 
 def _follow(heading, create, decide, reward):
-    """What the lines say, without curl."""
+    """Run the printed commands without curl."""
     address = heading.split(" at ")[1].split(";")[0]
     bandit = f"{address}/v1/bandits/example"
     assert create.startswith(f"  curl -X PUT {bandit} -H")

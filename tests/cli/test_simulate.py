@@ -76,7 +76,7 @@ def test_a_folder_of_another_spec_and_force(run, tmp_path):
     assert run("simulate", "spec.toml", "--out", "a", "--quiet", "--force")[0] == 0
 
 
-def test_what_is_wrong_is_one_line_and_exit_code_2(run, tmp_path):
+def test_errors_are_one_line_and_exit_code_2(run, tmp_path):
     for words, message in [
         (["simulate", "none.toml", "--out", "a"], "none.toml cannot be read: No such file"),
         (["simulate", "spec.toml", "--out", "a", "--executor", "proceses"], "mean 'processes'?"),

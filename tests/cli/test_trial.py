@@ -26,7 +26,7 @@ def test_the_example(capsys, monkeypatch, tmp_path):
     assert figure.exists()
 
 
-def test_arms_stand_below_one_another_where_they_are_many(capsys, monkeypatch, tmp_path):
+def test_many_arms_are_listed_in_rows(capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("COLUMNS", "80")
     doses = [round(0.02 + 0.03 * dose, 2) for dose in range(30)]
     file = tmp_path / "many.toml"
@@ -44,7 +44,7 @@ def test_arms_stand_below_one_another_where_they_are_many(capsys, monkeypatch, t
     ]
 
 
-def test_a_file_of_ones_own(capsys, tmp_path):
+def test_a_user_file_is_read(capsys, tmp_path):
     assert run(["trial", "--show"]) == 0
     text = capsys.readouterr().out
     assert text == example_text()
@@ -64,12 +64,12 @@ def test_a_file_of_ones_own(capsys, tmp_path):
         (["trial", "--report", "x.pdf"], "report must be a file named *.html, got 'x.pdf'"),
     ],
 )
-def test_what_cannot_be_is_one_line(arguments, message, capsys):
+def test_invalid_files_are_reported_in_one_line(arguments, message, capsys):
     assert run(arguments) == 2
     assert message in capsys.readouterr().err
 
 
-def test_names_in_brackets_are_words(capsys, tmp_path):
+def test_names_in_brackets_are_printed_as_text(capsys, tmp_path):
     file = tmp_path / "own.toml"
     text, _, _ = example_text().partition("[scenarios]")
     text = text.replace("[designs.CRM]", '[designs."CRM [/old]"]')

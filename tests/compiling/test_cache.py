@@ -1,4 +1,4 @@
-"""Compiled code on disk: read only where nobody else can have written it, and never an error."""
+"""Compiled code on disk: read only from files that no other user can write, and never an error."""
 
 import errno
 import hashlib
@@ -58,52 +58,52 @@ def test_folder_and_files_are_the_users_alone_whatever_the_umask(folder, monkeyp
     assert compile_again(monkeypatch) == (1, 0)
 
 
-class Poison:
+class MaliciousCode:
     """What writes a mark into the working directory when it is unpickled."""
 
     def __reduce__(self):
         return Path("poisoned").write_text, ("by a cached file",)
 
 
-def poison(file):
-    body = pickle.dumps(Poison())
+def write_malicious_code(file):
+    body = pickle.dumps(MaliciousCode())
     file.write_bytes(hashlib.sha256(body).digest() + body)
 
 
 @pytest.fixture
-def poisoned(folder, monkeypatch, tmp_path):
-    """A cache whose only file runs somebody else's code if it is read."""
+def malicious_file(folder, monkeypatch, tmp_path):
+    """A cache whose only file runs malicious code if it is read."""
     monkeypatch.chdir(tmp_path)
     compile_again(monkeypatch)
     (file,) = folder.iterdir()
-    poison(file)
+    write_malicious_code(file)
     return file
 
 
-def test_the_poison_works_where_it_is_trusted(poisoned, monkeypatch):
+def test_a_malicious_file_would_run_in_a_trusted_folder(malicious_file, monkeypatch):
     compile_again(monkeypatch)
     assert Path("poisoned").exists()
 
 
 @pytest.mark.parametrize("mode", [0o720, 0o702, 0o777])
-def test_a_folder_others_may_write_to_is_not_used(poisoned, monkeypatch, mode):
-    poisoned.parent.chmod(mode)
+def test_a_folder_others_may_write_to_is_not_used(malicious_file, monkeypatch, mode):
+    malicious_file.parent.chmod(mode)
     with pytest.warns(RuntimeWarning, match=r"compiled code is not kept: .*deep/cache belongs to"):
         assert compile_again(monkeypatch) == (0, 0)
-    assert compile_again(monkeypatch) == (0, 0)  # said once: a second warning were an error
+    assert compile_again(monkeypatch) == (0, 0)  # reported once: a second warning would be an error
     assert not Path("poisoned").exists()
 
 
 @pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
-def test_a_file_others_may_write_to_is_replaced(poisoned, monkeypatch, mode):
-    poisoned.chmod(mode)
+def test_a_file_others_may_write_to_is_replaced(malicious_file, monkeypatch, mode):
+    malicious_file.chmod(mode)
     assert compile_again(monkeypatch) == (0, 1)
     assert not Path("poisoned").exists()
-    assert mode_of(poisoned) == 0o600
+    assert mode_of(malicious_file) == 0o600
     assert compile_again(monkeypatch) == (1, 0)
 
 
-def test_a_folder_of_somebody_else_is_not_used(poisoned, monkeypatch):
+def test_a_folder_of_another_user_is_not_used(malicious_file, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     with pytest.warns(RuntimeWarning, match="belongs to another user"):
         assert compile_again(monkeypatch) == (0, 0)
@@ -111,20 +111,20 @@ def test_a_folder_of_somebody_else_is_not_used(poisoned, monkeypatch):
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give files away")
-def test_a_file_of_somebody_else_is_replaced(poisoned, monkeypatch):
-    os.chown(poisoned, 12345, 12345)
+def test_a_file_of_another_user_is_replaced(malicious_file, monkeypatch):
+    os.chown(malicious_file, 12345, 12345)
     assert compile_again(monkeypatch) == (0, 1)
     assert not Path("poisoned").exists()
-    assert poisoned.stat().st_uid == 0
+    assert malicious_file.stat().st_uid == 0
 
 
-def test_a_link_is_replaced_and_what_it_points_at_is_left(poisoned, monkeypatch, tmp_path):
-    poisoned.rename(tmp_path / "elsewhere")
-    poisoned.symlink_to(tmp_path / "elsewhere")
+def test_a_link_is_replaced_and_what_it_points_at_is_left(malicious_file, monkeypatch, tmp_path):
+    malicious_file.rename(tmp_path / "elsewhere")
+    malicious_file.symlink_to(tmp_path / "elsewhere")
     content = (tmp_path / "elsewhere").read_bytes()
     assert compile_again(monkeypatch) == (0, 1)
     assert not Path("poisoned").exists()
-    assert not poisoned.is_symlink()
+    assert not malicious_file.is_symlink()
     assert (tmp_path / "elsewhere").read_bytes() == content
 
 
@@ -194,7 +194,7 @@ def test_old_files_are_removed(folder, monkeypatch):
 
 @pytest.fixture
 def places(monkeypatch):
-    """No place is named."""
+    """No environment variable names a folder for the cache."""
     for variable in (cache.VARIABLE, "XDG_CACHE_HOME", "LOCALAPPDATA"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr(sys, "platform", "linux")
@@ -225,26 +225,26 @@ def test_empty_and_relative_places_are_passed_over(places, tmp_path, place):
 
 
 @pytest.mark.parametrize("home", ["", "home"])
-def test_a_home_that_is_no_place(places, home):
+def test_an_invalid_home_gives_no_cache(places, home):
     places.setenv("HOME", home)
     assert cache.cache_directory() is None
 
 
 def test_without_a_home_there_is_no_cache(places):
-    def nobody(uid):
+    def unknown_user(uid):
         raise KeyError(uid)
 
     places.delenv("HOME")
-    places.setattr(pwd, "getpwuid", nobody)
+    places.setattr(pwd, "getpwuid", unknown_user)
     assert cache.cache_directory() is None
     assert compile_again(places) == (0, 0)
 
 
 SCRIPT = """
 import pwd
-def nobody(uid):
+def unknown_user(uid):
     raise KeyError(uid)
-pwd.getpwuid = nobody  # as for a user that the system does not know
+pwd.getpwuid = unknown_user  # as for a user that the system does not know
 
 import globalbandits as gb
 model = gb.RewardModel(lambda theta, p: p * (1 - p * theta) ** 2, [0.4, 0.6, 0.8])
@@ -254,7 +254,7 @@ print(int(result.dataset["pulls"].sum()))
 
 
 @pytest.mark.parametrize("home", ["/somewhere", None])
-def test_simulations_run_without_a_place_and_leave_nothing_in_the_working_folder(tmp_path, home):
+def test_simulations_without_a_cache_leave_nothing_in_the_working_folder(tmp_path, home):
     environment = {**os.environ, "XDG_CACHE_HOME": ""}
     for variable in (cache.VARIABLE, "HOME"):
         environment.pop(variable, None)

@@ -130,7 +130,7 @@ def test_an_edited_helper_is_seen_in_a_running_process(folder, tmp_path):
     assert compile_kernel(module.rule, 3.0)(3.0) == 16.0
 
 
-def test_what_numba_cannot_take(folder):
+def test_code_that_numba_cannot_compile_is_an_error(folder):
     def kernel(x):
         return eval("x")
 
@@ -138,7 +138,7 @@ def test_what_numba_cannot_take(folder):
         compile_kernel(kernel, 1.0)
 
 
-def test_what_llvm_cannot_take(folder):
+def test_code_that_llvm_cannot_compile_is_an_error(folder):
     @intrinsic
     def crooked(typing_context, x):
         def write(context, builder, signature, arguments):
@@ -159,7 +159,7 @@ def test_without_a_compiler(folder, monkeypatch):
         compile_kernel(lambda x: x, 1.0)
 
 
-def test_what_cannot_be_told_is_compiled_but_not_kept(folder):
+def test_code_without_a_fingerprint_is_compiled_but_not_cached(folder):
     class Thing:
         pass
 
@@ -188,7 +188,7 @@ print(result.dataset["regret"].values.tobytes().hex()[-64:])
 """
 
 
-def test_a_second_process_compiles_nothing_and_a_terminal_is_told_once(tmp_path):
+def test_a_second_process_compiles_nothing_and_compiling_is_announced_once(tmp_path):
     ours, theirs = pty.openpty()
     environment = {**os.environ, cache.VARIABLE: str(tmp_path)}
 
@@ -241,7 +241,7 @@ def test_names_of_fields_are_part_of_the_key(folder):
     assert np.ndim(view.words) == 1
 
 
-def test_other_threads_go_on_while_compiled_code_runs(folder):
+def test_other_threads_run_while_compiled_code_runs(folder):
     def wait(signal, turns, limit):
         while signal[0] == 0 and turns[0] < limit:
             turns[0] += 1
@@ -258,7 +258,7 @@ def test_other_threads_go_on_while_compiled_code_runs(folder):
     assert turns[0] < limit
 
 
-def test_functions_of_one_name_from_two_processes_are_told_apart(folder, monkeypatch):
+def test_functions_of_one_name_from_two_processes_are_distinguished(folder, monkeypatch):
     def adding(step):
         def add(x):
             return x + step
@@ -530,7 +530,7 @@ def counted():
     _nrt_python.memsys_disable_stats()
 
 
-def test_nothing_is_left_and_nothing_freed_twice(folder, counted):
+def test_memory_is_freed_exactly_once(folder, counted):
     kernel = compile_kernel(make, 3)
     kernel(3)
     before = rtsys.get_allocation_stats()

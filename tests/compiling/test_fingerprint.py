@@ -165,7 +165,7 @@ class Pair(NamedTuple):
     ],
     ids=lambda value: str(value)[:20],
 )  # fmt: skip
-def test_constants_can_be_told(value):
+def test_constants_have_a_fingerprint(value):
     assert fingerprint(lambda: value) == fingerprint(lambda: value)
 
 
@@ -181,7 +181,7 @@ def test_functions_that_call_themselves():
     [object(), np.array([{}], dtype=object), type("Thing", (), {})],
     ids=["object", "array of objects", "class"],
 )
-def test_what_cannot_be_told(value):
+def test_unsupported_values_have_no_fingerprint(value):
     with pytest.raises(FingerprintError, match="cannot tell the content of"):
         fingerprint(lambda: value)
 

@@ -52,7 +52,7 @@ def test_every_kind_of_field_is_read():
     assert compile_kernel(read, view)(view) == read(example())
 
 
-def test_a_generator_is_the_same_one():
+def test_a_generator_is_shared():
     value = example()
     view = View(value)
     first = compile_kernel(read, view)(view) - read(value)
@@ -76,6 +76,6 @@ def test_a_field_that_does_not_exist():
         compile_kernel(lambda outer: outer.missing, view)
 
 
-def test_what_cannot_be_laid_out():
+def test_unsupported_field_types_are_refused():
     with pytest.raises(ViewError, match="field 'flag' is a str"):
         View(Inner(np.zeros(1), "yes"))

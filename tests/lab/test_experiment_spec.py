@@ -38,7 +38,7 @@ def test_a_spec_is_read_as_it_is_written():
     assert spec.claim("other").published is None
 
 
-def test_runs_are_stated_unless_said_otherwise():
+def test_runs_count_as_stated_by_default():
     assert parse_spec(GOOD, "good").claim("regret").published.stated
     assumed = parse_spec("runs_stated = false\n" + GOOD, "good")
     assert not assumed.claim("regret").published.stated
@@ -91,13 +91,13 @@ def test_what_is_not_in_the_paper_has_no_number():
         ),
     ],
 )
-def test_a_wrong_spec_says_what_is_wrong(old, new, message):
+def test_errors_in_a_spec_are_named(old, new, message):
     assert old in GOOD
     with pytest.raises(ScenarioError, match=message):
         parse_spec(GOOD.replace(old, new), "bad")
 
 
-def test_wrong_settings_say_what_is_wrong():
+def test_wrong_settings_are_named():
     spec = parse_spec(GOOD.replace("theta = 0.4", 'theta = "a"\nempty = []'), "good")
     with pytest.raises(ScenarioError, match=r"settings\.theta must be a number, got 'a'"):
         spec.setting("theta")

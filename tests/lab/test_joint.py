@@ -48,7 +48,7 @@ def test_tables_of_true_means_are_unlikely_as_often_as_they_should_be():
     assert abs(small / draws - 0.1) < 4 * math.sqrt(0.09 / draws)
 
 
-def test_assumed_runs_are_said_and_other_horizons_left_out():
+def test_assumed_runs_are_stated_and_other_horizons_left_out():
     entries = {"a": entry(1.0, "1.1", stated=False), "b": entry(1.0, "1.2")}
     (joint,) = judge_jointly({"t": ("a", "b")}, entries)
     assert "100 runs of the paper assumed" in str(joint)

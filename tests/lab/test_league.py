@@ -60,7 +60,7 @@ def test_the_badly_wrong_arm_is_the_best_one_by_a_tenth():
     ("key", "price", "rate"),
     [("shop_01", 25.0, 0.01), ("shop_03", 12.0, 0.03), ("shop_10", 30.0, 0.1)],
 )
-def test_shops_sell_to_as_many_as_they_say(key, price, rate):
+def test_shops_have_the_stated_conversion_rate(key, price, rate):
     (scenario,) = load_scenarios([key])
     model, theta = scenario.environment.model, scenario.environment.theta
     best = int(model.worth(theta).argmax())
@@ -70,7 +70,7 @@ def test_shops_sell_to_as_many_as_they_say(key, price, rate):
     assert model.worth(theta)[best] == pytest.approx((price - cost) * rate, rel=2e-3)
 
 
-def test_results_do_not_depend_on_who_plays(standings):
+def test_results_do_not_depend_on_the_other_policies(standings):
     alone = play_league(load_scenarios(["short"]), league_policies(["UCB1"]), runs=12, seed=3)
     assert alone.cells["short"]["UCB1"].regret == standings.cells["short"]["UCB1"].regret
 
@@ -142,7 +142,7 @@ def test_missing_keys_and_unknown_names_are_refused():
         play_league(load_scenarios(["short"]), league_policies(["UCB1"]), runs=1)
 
 
-def test_who_cannot_play_is_named(monkeypatch):
+def test_a_policy_that_cannot_play_is_named(monkeypatch):
     from globalbandits.policies import UCB1
 
     def refuse(self, model):
@@ -202,7 +202,7 @@ def own(tmp_path):
     return tmp_path
 
 
-def test_other_peoples_policies_and_worlds_play(own):
+def test_user_policies_and_worlds_play(own):
     names = ["WAGP", f"{own / 'own.py'}:Mine"]
     standings = gb.league(names, [str(own / "worlds.toml"), "short"], runs=3)
     assert standings.policies == ("WAGP", "Mine")
@@ -227,9 +227,9 @@ def test_worlds_are_described_as_in_specs(own):
     assert other.environment.theta == 0.3
 
 
-def test_the_command_line_takes_them_too(own, monkeypatch, capsys):
+def test_the_command_line_accepts_user_policies_and_worlds(own, monkeypatch, capsys):
     monkeypatch.chdir(own)
-    title = "shop [/old]"  # no closing tag: a user's word
+    title = "shop [/old]"  # no closing tag, but a user's text
     (own / "worlds.toml").write_text(
         OWN_WORLD.replace('title = "corner shop"', f'title = "{title}"')
     )

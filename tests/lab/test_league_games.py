@@ -1,4 +1,4 @@
-"""A league that goes on where it stopped."""
+"""A league that resumes where it stopped."""
 
 import json
 
@@ -41,7 +41,7 @@ def test_games_that_were_played_are_not_played_again(tmp_path, monkeypatch):
         assert (mine.regret, mine.sem, mine.rank, mine.behind) == (
             other.regret, other.sem, other.rank, other.behind
         )  # fmt: skip
-    # Now nobody has to play at all; a game is known by what it depends on.
+    # All games are found now: a game is identified by what it depends on.
     play = "globalbandits.lab.league.play._play"
     monkeypatch.setattr(play, lambda *arguments: pytest.fail("played again"))
     assert str(gb.league(policies, ["short"], runs=5, folder=tmp_path)) == str(again)
@@ -56,7 +56,7 @@ def test_games_that_were_played_are_not_played_again(tmp_path, monkeypatch):
             gb.league(policies, ["short"], runs=5, folder=tmp_path)
 
 
-def test_a_folder_that_cannot_be_is_refused_before_a_game_is_played(tmp_path, monkeypatch):
+def test_an_unusable_folder_is_refused_before_a_game_is_played(tmp_path, monkeypatch):
     play = "globalbandits.lab.league.play._play"
     monkeypatch.setattr(play, lambda *arguments: pytest.fail("played"))
     (tmp_path / "file").write_text("")

@@ -21,12 +21,14 @@ def standings():
     return play_league(load_scenarios(["short", "bias_01"]), policies, runs=5)
 
 
-def test_the_page_stands_alone_and_holds_the_numbers(standings, tmp_path):
+def test_the_page_is_self_contained_and_holds_the_numbers(standings, tmp_path):
     page = write_league(standings, {"command": "globalbandits <league>"}, tmp_path)
     text = page.read_text("utf-8")
     assert not re.search(r'(src|href)="https?:', text)
     assert "globalbandits &lt;league&gt;" in text
-    said = re.search(r"</h1>\s*<p class=\"conclusion\">(.*?)</p>", text)[1]  # who won, first
+    said = re.search(r"</h1>\s*<p class=\"conclusion\">(.*?)</p>", text)[
+        1
+    ]  # names the winner, first
     assert said.startswith(f"{standings.order()[0]} won: its regret is ")
     for scenario in standings.scenarios:
         assert scenario.title in text
@@ -42,7 +44,7 @@ def test_the_page_stands_alone_and_holds_the_numbers(standings, tmp_path):
     ]
 
 
-def test_the_terminal_table_lists_everyone(standings):
+def test_the_terminal_table_lists_every_policy(standings):
     console = Console(record=True, width=160)
     print_league(standings, console)
     text = console.export_text()
@@ -50,7 +52,7 @@ def test_the_terminal_table_lists_everyone(standings):
     assert "200 decisions" in text
 
 
-def test_brackets_and_dollars_of_a_user_are_words():
+def test_brackets_and_dollars_in_names_are_plain_text():
     title = "from $5 to $\\frac{ [/old] [red]"
     shop = dataclasses.replace(load_scenarios(["short"])[0], key='a "shop"', title=title)
     played = gb.league({"mine [/x]": gb.Uniform()}, [shop], runs=2)

@@ -32,7 +32,7 @@ b_minus_a_late = { text = "A is better later" }
 )
 
 
-def test_a_measured_entry_is_the_mean_with_what_the_paper_says_of_it():
+def test_a_measured_entry_has_the_mean_and_the_papers_number():
     entry = measured(SPEC, "regret", np.array([1.0, 2.0, 3.0]), label="regret")
     assert (entry.value, entry.runs) == (2.0, 3)
     assert entry.sem == pytest.approx(1 / np.sqrt(3))

@@ -147,7 +147,7 @@ def test_the_page_begins_with_its_conclusion(folder):
     assert page.index("<details>") < page.index("Numbers</h3>")
 
 
-def test_the_comparison_is_said_where_there_is_one(outcome):
+def test_the_comparison_is_stated_where_there_is_one(outcome):
     entries = {
         "wagp_regret": Entry(label="WAGP", value=1.5, sem=0.05, runs=50),
         "ucb1_regret": Entry(label="UCB1", value=150.0, sem=1.0, runs=50),
@@ -158,7 +158,7 @@ def test_the_comparison_is_said_where_there_is_one(outcome):
 
 
 @pytest.mark.parametrize("lost", [0.0, 100.0])
-def test_nothing_is_many_times_nothing_or_more(outcome, lost):
+def test_no_ratio_to_a_regret_of_zero_or_less_is_stated(outcome, lost):
     entries = {
         "wagp_regret": Entry(label="WAGP", value=lost, sem=0.0, runs=2),
         "ucb1_regret": Entry(label="UCB1", value=2.0, sem=0.0, runs=2),
@@ -178,7 +178,7 @@ def test_the_page_leaves_out_what_there_is_none_of(outcome, tmp_path):
     assert "Nothing here is judged by what the paper prints." in page
 
 
-def test_a_table_can_stand_below_its_chart_and_a_section_without_a_number(outcome, tmp_path):
+def test_a_table_may_follow_its_chart_and_a_section_may_have_no_number(outcome, tmp_path):
     spec = dataclasses.replace(SPEC, number=None, name="extra", title="Is it so?")
     first, second = outcome.charts[0], dataclasses.replace(outcome.charts[0], name="other")
     below = dataclasses.replace(outcome.grids[0], title="Of the first", below="curve")

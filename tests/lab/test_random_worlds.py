@@ -55,7 +55,7 @@ def test_scores_are_geometric_means_with_their_error(played):
     assert set(score.by_error) == {world.error for world in played.worlds}
 
 
-def test_a_world_does_not_depend_on_the_worlds_beside_it(played):
+def test_a_world_does_not_depend_on_the_other_worlds(played):
     alone = play_unseen(draw_worlds(1, 22, 60), unseen_players(["WAGP"]), runs=6)
     cell = played.standings.cells["world_22"]["WAGP"]
     assert alone.standings.cells["world_22"]["WAGP"].regret == cell.regret
@@ -64,9 +64,7 @@ def test_a_world_does_not_depend_on_the_worlds_beside_it(played):
 PLAY = "globalbandits.lab.league.play._play"
 
 
-def test_a_league_that_was_stopped_goes_on_and_gives_the_same_numbers(
-    played, tmp_path, monkeypatch
-):
+def test_a_stopped_league_resumes_with_the_same_numbers(played, tmp_path, monkeypatch):
     worlds, players = played.worlds[:2], unseen_players(["UCB1", "WAGP", "Uniform"])
     ticks = []
 
@@ -105,7 +103,7 @@ def test_a_league_that_was_stopped_goes_on_and_gives_the_same_numbers(
         assert len(games_played) == n_games
 
 
-def test_who_cannot_play_is_left_out():
+def test_a_policy_that_cannot_play_is_left_out():
     flat = gb.RewardModel.from_functions(
         [lambda t: 0.3 + 0.5 * np.minimum(t, 0.6), lambda t: 0.65 - 0.4 * t], monotone=False
     )
@@ -123,7 +121,7 @@ def test_who_cannot_play_is_left_out():
     assert "model must be monotone" in both.standings.absent["world_1"]["WAGP"]
 
 
-def test_the_horizon_is_told_to_whom_it_is_to_be_told():
+def test_only_policies_labelled_so_know_the_horizon():
     players = unseen_players()
     short, long = policies_for(players, 100), policies_for(players, 1000)
     assert short["Elastic, told the horizon"] == gb.Elastic(horizon=100)
@@ -178,7 +176,7 @@ def test_the_command_line(tmp_path, capsys):
     assert len(list((tmp_path / "games").iterdir())) == 2
 
 
-def test_the_same_command_goes_on_and_fresh_plays_again(tmp_path, monkeypatch, capsys):
+def test_the_same_command_resumes_and_fresh_plays_again(tmp_path, monkeypatch, capsys):
     arguments = ["--random", "2", "--seed", "30", "--horizon", "20", "--runs", "2"]
     arguments += ["--policy", "UCB1", "--out", str(tmp_path)]
     assert run(arguments) == 0
@@ -227,7 +225,7 @@ def test_wrong_options_are_refused(arguments, message, tmp_path, capsys):
     assert not (tmp_path / "none").exists()
 
 
-def test_a_folder_that_cannot_be_is_named(tmp_path, capsys):
+def test_an_unusable_folder_is_named(tmp_path, capsys):
     (tmp_path / "file").write_text("")
     for command in (["league", "--random", "1", "--policy", "UCB1"], ["league"], ["reproduce"]):
         with pytest.raises(SystemExit) as stop:
@@ -236,6 +234,6 @@ def test_a_folder_that_cannot_be_is_named(tmp_path, capsys):
         assert "error: out must be a folder that can be made, got " in capsys.readouterr().err
 
 
-def test_a_label_that_nobody_has_is_told_from_those_of_random_worlds():
+def test_an_unknown_label_is_refused_with_a_suggestion():
     with pytest.raises(PolicyError, match=r"'Elastic, told the horizon'.*did you mean 'Elastic'"):
         unseen_players(["Elastik"])

@@ -36,7 +36,7 @@ def test_every_number_lies_in_the_oracles_interval(outcome):
 def test_standard_errors_are_those_of_the_oracle(outcome):
     for key, number in ORACLE[outcome.key].items():
         expected = number["sd"] / math.sqrt(RUNS)
-        # The tails are heavy (a few runs learn late): a factor of two is what 200 runs tell.
+        # The tails are heavy (a few runs learn late): 200 runs give it up to a factor of two.
         assert 0.5 * expected <= outcome.entries[key].sem <= 2.0 * expected, key
 
 

@@ -20,7 +20,7 @@ INNER = gb.GridPlugIn(cells=2000, prior_variance=1.34)
 @pytest.mark.parametrize("size", [1, 3])
 @pytest.mark.parametrize("intercept", [None, 3.0])
 def test_every_decision_is_that_of_the_restricted_crm(size, intercept):
-    """Empiric and logistic, cohorts of one and three, treated at once."""
+    """Empiric and logistic, cohorts of one and three, each treated together."""
     target, rng = 0.25, np.random.default_rng(size)
     design = PlainCRM(SKELETON, target, intercept=intercept)
     if intercept is None:
@@ -75,7 +75,7 @@ def test_selection_shares_are_those_of_the_plain_crm():
         assert np.all(gap <= 4 * spread + 1e-12), name
 
 
-def test_the_example_says_what_it_should(tmp_path):
+def test_the_example_gives_the_documented_results(tmp_path):
     played = play_trial(load_trial(), runs=300)
     table = played.table()
     assert table.shape == (20, 6 + 1 + 5)
@@ -158,7 +158,7 @@ def test_a_small_trial():
         ),
     ],
 )
-def test_a_file_that_cannot_be_is_refused(change, message):
+def test_an_invalid_file_is_refused(change, message):
     with pytest.raises(gb.GlobalBanditsError, match=message):
         parse_trial(SPEC | change)
 

@@ -64,7 +64,7 @@ def test_a_right_curve_is_seldom_refuted_and_a_wrong_one_is(outcome):
     assert RUNS - hits(outcome, "alarm_ucb1_0.1_1500") <= most(0.1)
 
 
-def test_alarms_stay(outcome):
+def test_alarms_never_decrease_over_time(outcome):
     for policy in ("wagp", "guarded", "ucb1"):
         for bias in ("0", "0.01", "0.05", "0.1"):
             early, late = (f"alarm_{policy}_{bias}_{time}" for time in (1_000, 1_500))
@@ -159,7 +159,7 @@ def test_the_last_rewards_are_a_difference_of_histograms(log):
     )
 
 
-def test_watching_is_simulating():
+def test_recorded_rewards_are_those_of_simulate():
     world = Environment(load_model("pricing"), theta=0.4, noise=BetaNoise())
     policies, times = {"wagp": WAGP(), "ucb1": UCB1()}, [20, 90]
     seen = record_rewards(world, policies, Size(runs=2, horizon=90, seed=4), times)
@@ -180,7 +180,7 @@ def test_times():
 
 def test_errors_of_shares_and_medians():
     rng = np.random.default_rng(3)
-    # Over many repetitions the error that is told is the spread that is seen.
+    # Over many repetitions the reported error is the observed spread.
     shares = [share_of_runs(rng.random(60) < 0.3, label="x") for _ in range(2_000)]
     spread = np.std([entry.value for entry in shares])
     assert np.mean([entry.sem for entry in shares]) == pytest.approx(spread, rel=0.1)

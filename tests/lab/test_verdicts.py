@@ -55,7 +55,7 @@ def test_assumed_runs_may_be_as_few_as_one():
     assert judge_number(202.0, sem, runs, precise) is Verdict.TOO_NOISY
 
 
-def test_a_tolerance_of_more_than_half_the_number_tells_nothing():
+def test_a_tolerance_of_more_than_half_the_number_is_too_noisy():
     published = Published(printed="10.0")
     narrow, wide = 0.47, 0.53  # times 3 * sqrt(11) is 4.7 and 5.3
     assert judge_number(10.0, narrow, 1_000, published) is Verdict.REPRODUCED
@@ -81,7 +81,7 @@ def test_a_statement_needs_the_whole_interval_above_zero():
     assert judge_statement(-1.0, 0.1) is Verdict.NOT_REPRODUCED
 
 
-def test_an_entry_tells_its_interval_verdict_and_reason():
+def test_an_entry_shows_its_interval_verdict_and_reason():
     entry = Entry(
         label="regret",
         value=2.0,

@@ -7,7 +7,7 @@ it until one fails: first those nearest to the changed file, then all that menti
 its room. Survivors are listed with the changed line: they are equivalent, or a test is missing. A
 mutant whose tests were stopped by ``--seconds`` counts as a survivor and is marked. All this
 happens in a copy of the project, with a copy of the compiled code on disk. Results are kept in
-build/mutants/seed-N.jsonl, so that an interrupted run goes on where it stopped.
+build/mutants/seed-N.jsonl, so that an interrupted run resumes where it stopped.
 """
 
 import argparse
@@ -65,7 +65,7 @@ LARGE = (
     "xarray",
 )
 N_NEAREST = 3  # test files that run before the other near ones
-TEST_SECONDS = 120  # a mutant that loops for ever is found by this
+TEST_SECONDS = 120  # finds mutants with an endless loop
 
 SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE,
@@ -208,13 +208,13 @@ class Copy:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._n_writes = 0
-        # Doctests of the package and files beside it are found by their paths.
+        # Doctests of the package and files outside it are found by their paths.
         for name in ("src", "tests", "docs", "examples", "benchmarks", "deploy", ".ci"):
             shutil.copytree(ROOT / name, folder / name, symlinks=True)
         for name in ("pyproject.toml", "README.md", "Makefile", "CONTRIBUTING.md"):
             shutil.copy(ROOT / name, folder)
         # Mutants find the code of all other files compiled, and leave theirs here.
-        # Asked in another process, because this one must not import the package.
+        # Queried in another process, because this one must not import the package.
         question = "from globalbandits.compiling.cache import usable_folder; print(usable_folder())"
         answer = subprocess.run([sys.executable, "-c", question], capture_output=True, text=True)
         if Path(compiled := answer.stdout.strip()).is_dir():
@@ -233,7 +233,7 @@ class Copy:
     def first_failure(self, tests: list[str], seconds: int) -> str | None:
         """Return the first line of the first failure; an empty text if all tests pass.
 
-        None if the tests were stopped after so many seconds of processor time.
+        None if the tests exceeded the given processor time.
 
         The tests run in a fork of this process, which has imported the large packages already.
         """
@@ -272,7 +272,7 @@ class Copy:
         os.environ["PYTHONPATH"] = os.pathsep.join(places)
         os.environ["GLOBALBANDITS_CACHE_DIR"] = str(self.folder / "compiled")
         options = ["-x", "-q", "-p", "no:cacheprovider", "--timeout", str(TEST_SECONDS)]
-        # The other method leaves a process that waits for ever in the fixtures of a stopped test.
+        # The other method leaves a process that hangs in the fixtures of a stopped test.
         options += ["--timeout-method", "thread"]
         return int(pytest.main([*options, *tests]))
 
@@ -280,7 +280,7 @@ class Copy:
 def is_killed(mutant: Mutant, copy: Copy, seconds: int) -> str | None:
     """Return the first line of the failure that finds a mutant; empty for a survivor.
 
-    None if no failure was found, and one of the steps was stopped after so many seconds; or if
+    None if no failure was found, and one of the steps exceeded its processor time; or if
     the failing test fails without the mutant, too.
     """
     room = next(room for room in ROOMS if mutant.file.startswith(room))
@@ -294,7 +294,7 @@ def is_killed(mutant: Mutant, copy: Copy, seconds: int) -> str | None:
                 break
     finally:
         copy.write(mutant.file, original)
-    # A test that fails without the mutant, because the machine is busy, say, proves nothing.
+    # A test that fails without the mutant, for example because the machine is busy, proves nothing.
     if failure and "::" in failure:
         test = failure.partition(" ")[2].partition(" - ")[0]
         if copy.first_failure([test], seconds) != "":

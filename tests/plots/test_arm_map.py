@@ -14,7 +14,7 @@ def shop():
     return gb.demand.exponential(PRICES, cost=1.5, level=(0.02, 0.2), slope=(0.02, 0.6))
 
 
-def test_names_stand_inside_their_regions():
+def test_names_are_inside_their_regions():
     labels = np.array([[0, 0, 1], [0, 0, 1], [2, 2, 2]])
     figure = arm_map_figure(labels, (0.0, 3.0), (0.0, 3.0), ["a", "b", "c"], xlabel="x", ylabel="y")
     axes = figure.axes[0]

@@ -28,7 +28,7 @@ def axes():
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_every_plot_of_one_panel_takes_axes(kind):
+def test_every_plot_of_one_panel_accepts_axes(kind):
     plots = [name for name in dir(kind) if name.startswith("plot")]
     assert plots
     for name in set(plots) - SEVERAL_PANELS - (SEVERAL_PANELS_OF_FIT if kind is gb.Fit else set()):
@@ -42,7 +42,7 @@ def test_a_model_draws_what_decisions_are_worth(model, axes):
     assert axes[1].get_ylabel() == "worth of a decision"
     assert axes[1].get_legend() is not None
     assert not axes[0].lines
-    assert len(model.plot().axes) == 2  # means beside it in a figure of its own
+    assert len(model.plot().axes) == 2  # its own figure has a second panel with the means
 
 
 def test_a_result_draws_regret_and_estimates(result, axes):

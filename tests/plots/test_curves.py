@@ -80,7 +80,7 @@ def test_the_texts_of_a_mark_stay_inside_the_axes(theta, gap):
             assert box.y1 <= frame.y1
 
 
-def test_an_arm_that_is_never_best_is_said_so():
+def test_an_arm_that_is_never_best_is_labelled_so():
     means = np.stack([THETA, THETA / 2], axis=1)
     figure = model_figure(THETA, means, [Band(0.0, 1.0, (0,))], ["up", "low"])
     assert legend(figure) == ["best", "up", "low (never best)"]
@@ -103,7 +103,7 @@ def test_narrow_regions_are_labelled_upright_and_very_narrow_ones_not():
 
 
 @pytest.mark.parametrize(("n_arms", "text"), [(20, "20 arms"), (5000, "40 of 5,000 arms")])
-def test_many_arms_are_thinned_out_and_the_legend_says_so(n_arms, text):
+def test_many_arms_are_thinned_out_with_a_note_in_the_legend(n_arms, text):
     slopes = np.linspace(0.1, 1.0, n_arms)
     figure = model_figure(
         THETA, np.outer(THETA, slopes), [Band(0.0, 1.0, (n_arms - 1,))], list(map(str, slopes))
@@ -113,7 +113,7 @@ def test_many_arms_are_thinned_out_and_the_legend_says_so(n_arms, text):
     assert len(curves) == 1 + min(n_arms, MAX_CURVES)
 
 
-def test_worth_is_drawn_beside_the_means():
+def test_worth_is_drawn_next_to_the_means():
     worth = -np.abs(np.stack(FUNCTIONS, axis=1) - 0.4)
     mark = Mark(theta=0.5, best=0.0, gap=0.05, edge=EDGE)
     figure = draw(worth=worth, mark=mark, title="Three arms")
@@ -121,7 +121,7 @@ def test_worth_is_drawn_beside_the_means():
     assert [axes.get_ylabel() for axes in figure.axes] == ["mean reward", "worth of a decision"]
     assert observed.get_title(loc="left") == "Three arms"
     drawn = {line.get_label(): line.get_ydata() for line in observed.lines}
-    assert "best" not in drawn  # who is best is a matter of worth
+    assert "best" not in drawn  # worth decides which arm is best
     assert np.array_equal(drawn["third"], FUNCTIONS[2])
     drawn = {line.get_label(): line.get_ydata() for line in decisive.lines}
     assert np.array_equal(drawn["third"], worth[:, 2])

@@ -54,7 +54,7 @@ def test_groups_rise_and_are_coloured_by_their_best_arm():
     assert points == {"a": [[0.1, 0.0]], "b": [[0.4, 1.0], [0.6, 2.0]]}
 
 
-def test_many_groups_are_thinned_out_and_said_to_be():
+def test_many_groups_are_thinned_out_with_a_note():
     n = 2 * MAX_GROUPS
     theta = np.random.default_rng(0).random(n)
     figure = group_intervals_figure(
@@ -96,7 +96,7 @@ def test_break_even_marks_lie_on_their_lines():
     assert texts == ["WAGP", "alone", "break-even"]
 
 
-def test_axes_of_ones_own_are_drawn_into():
+def test_given_axes_are_drawn_into():
     own, axes = plt.subplots()
     try:
         lines = [Line("WAGP", [1, 10], [1, 2])]

@@ -30,7 +30,7 @@ def test_lines_bands_and_references():
     assert axes.get_title(loc="left") == "Regret"
 
 
-def test_axes_are_logarithmic_only_when_asked():
+def test_axes_are_logarithmic_only_on_request():
     lines = [Line("WAGP", TIME, TIME)]
     for log_x in (False, True):
         for log_y in (False, True):
