@@ -121,7 +121,7 @@ def test_a_policy_that_cannot_play_is_left_out():
     assert "model must be monotone" in both.standings.absent["world_1"]["WAGP"]
 
 
-def test_only_policies_labelled_so_know_the_horizon():
+def test_only_policies_labelled_so_get_the_horizon():
     players = unseen_players()
     short, long = policies_for(players, 100), policies_for(players, 1000)
     assert short["Elastic, told the horizon"] == gb.Elastic(horizon=100)

@@ -634,7 +634,7 @@ def test_a_store_that_is_unavailable_is_503_and_comes_back():
         problem(http.get("/ready"), 503, "about to stop")
 
 
-def test_an_unreadable_store_is_logged_by_the_sweeper(caplog, monkeypatch):
+def test_an_unreadable_store_is_reported_without_requests(caplog, monkeypatch):
     """After any exception of a sweep the next one is tried."""
     fault = []
 

@@ -66,7 +66,7 @@ def test_a_rounded_price_finds_its_arm(model):
         ),
     ],
 )
-def test_ambiguous_arms_are_refused_and_nothing_is_learned(model, call, message):
+def test_invalid_calls_are_refused_and_nothing_is_learned(model, call, message):
     learner, _ = twins(model)
     with pytest.raises(gb.RewardError, match=message):
         learner.update(**call)

@@ -132,7 +132,7 @@ def test_anytime_rules_follow_the_likelihood_ratio():
     assert learner.should_stop(gb.StopWhen(confidence=decided + 1e-6, **rule)) is None
 
 
-def test_safety_comes_first_and_only_after_the_first_rewards():
+def test_safety_comes_first_and_no_rule_stops_too_early():
     learner = learner_with([8, 0, 0, 0], [8, 0, 0, 0])
     both = {"above": 0.25, "decisions": 8}
     assert learner.should_stop(gb.StopWhen(**both)) == "too high"
