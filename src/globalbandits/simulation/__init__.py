@@ -2,7 +2,7 @@
 
 from globalbandits._extras import needs_extra
 
-with needs_extra("lab", "numba", "rich", "scipy", "xarray"):
+with needs_extra("lab", "numba", "pandas", "rich", "scipy", "xarray"):
     from globalbandits.simulation.checkpoints import checkpoint_times
     from globalbandits.simulation.result import SimulationResult, concat
     from globalbandits.simulation.simulate import simulate

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from globalbandits import pages
 from globalbandits._files import replacing
@@ -31,6 +30,7 @@ from globalbandits.simulation.play.job import Job, Records
 from globalbandits.simulation.provenance import made_with, own_code
 
 if TYPE_CHECKING:
+    import pandas as pd
     import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -101,6 +101,8 @@ class SimulationResult:
             confidence: the confidence of the intervals (Student's t).
             variable: "regret" or "nominal_regret".
         """
+        from globalbandits.simulation.summary import summarise
+
         dataset = self.dataset
         confidence = as_fraction("confidence", confidence, SimulationError)
         check_regret(variable)
@@ -113,7 +115,7 @@ class SimulationResult:
             rule = f"be one of {', '.join(names)}"
             require(baseline in names, "baseline", rule, baseline, SimulationError)
             columns |= _columns("difference", final - final[names.index(baseline)], confidence)
-        return Summary(columns, index=pd.Index(names, name="policy"))
+        return summarise(names, columns)
 
     def earnings(self, baseline: str | int, confidence: float = 0.95) -> "pd.DataFrame":
         """One row per policy: how much more it earned than a baseline in the same runs.
@@ -126,6 +128,8 @@ class SimulationResult:
                 today's price, for a baseline that always plays this arm.
             confidence: the confidence of the intervals (Student's t).
         """
+        from globalbandits.simulation.summary import summarise
+
         dataset = self.dataset
         confidence = as_fraction("confidence", confidence, SimulationError)
         names = [str(name) for name in dataset["policy"].values]
@@ -145,7 +149,7 @@ class SimulationResult:
             n_decisions = dataset["pulls"].transpose("policy", "run", "arm").sum("arm")
             lost = np.broadcast_to(np.asarray(n_decisions, np.float64) * gap, regrets.shape)
         numbers = _columns("gain", lost - regrets, confidence)
-        return Summary(numbers, index=pd.Index(names, name="policy"))
+        return summarise(names, numbers)
 
     def _repr_html_(self) -> str:
         sizes = self.dataset.sizes
@@ -205,6 +209,8 @@ class SimulationResult:
             within: an arm also counts as correct if it is worth at most this much less than the
                 best arm.
         """
+        import pandas as pd
+
         dataset, stop = self.dataset, self.spec.get("stop") or {}
         within = as_float("within", within, SimulationError)
         require(within >= 0.0, "within", "be at least 0", within, SimulationError)
@@ -562,6 +568,8 @@ def _by_run(dataset: "xr.Dataset", name: str) -> FloatArray:
 
 def _table(dataset: "xr.Dataset", values: FloatArray) -> "pd.DataFrame":
     """One row per policy, one column per arm."""
+    import pandas as pd
+
     names = [str(name) for name in dataset["policy"].values]
     arms = pd.Index(dataset["arm"].values.tolist(), name="arm")
     return pd.DataFrame(values, index=pd.Index(names, name="policy"), columns=arms)
@@ -728,68 +736,3 @@ def _checksum(dataset: "xr.Dataset", text: str) -> str:
         else:
             digest.update(json.dumps([str(value) for value in variable.values.tolist()]).encode())
     return digest.hexdigest()
-
-
-# Printed tables.
-
-MAX_LINE_CHARACTERS = 80
-COLUMNS_PER_BLOCK = 4
-MIN_NAME_CHARACTERS = 9
-
-
-class Summary(pd.DataFrame):
-    """A data frame that prints in 80 characters.
-
-    Printed numbers are short, and long names are cut in the middle. More than four columns are
-    printed in blocks. The stored numbers are not rounded.
-    """
-
-    @property
-    def _constructor(self) -> type["Summary"]:
-        return Summary
-
-    def __repr__(self) -> str:
-        plain = pd.DataFrame(self)
-        starts = range(0, max(plain.shape[1], 1), COLUMNS_PER_BLOCK)
-        return "\n\n".join(_block(plain.iloc[:, at : at + COLUMNS_PER_BLOCK]) for at in starts)
-
-
-def _block(table: pd.DataFrame) -> str:
-    """Up to four columns, with names shortened to fit the line."""
-    names = [str(name) for name in table.index]
-    longest = max(map(len, names), default=0)
-    text = _render(table, names)
-    excess = max(map(len, text.splitlines())) - MAX_LINE_CHARACTERS
-    if excess <= 0:
-        return text
-    room = max(longest - excess, MIN_NAME_CHARACTERS)
-    return _render(table, [_abbreviate(name, room) for name in names])
-
-
-def _render(table: pd.DataFrame, names: list[str]) -> str:
-    shown = table.set_axis(pd.Index(names, name=table.index.name), axis=0)
-    return str(shown.to_string(float_format=short_number))
-
-
-def short_number(value: float) -> str:
-    """A number with four digits, or with all digits before the point if there are more.
-
-    >>> short_number(25.71234), short_number(0.0012345), short_number(123456.7), short_number(3.0)
-    ('25.71', '0.001234', '123457', '3.0')
-    """
-    if 1e4 <= abs(value) < 1e12:
-        return f"{value:.0f}"
-    text = f"{value:.4g}"
-    return f"{text}.0" if text.lstrip("-").isdigit() and abs(value) < 1e3 else text
-
-
-def _abbreviate(name: str, room: int) -> str:
-    """A name with at most ``room`` characters, cut in the middle.
-
-    >>> _abbreviate("NonStationaryWAGP(half_window=100)", 15)
-    'NonSta...w=100)'
-    """
-    if len(name) <= room:
-        return name
-    tail = (room - 3) // 2
-    return f"{name[: room - 3 - tail]}...{name[-tail:]}"
