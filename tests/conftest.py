@@ -1,6 +1,7 @@
 """Settings and fixtures shared by all tests."""
 
 import gc
+import os
 
 import pytest
 from hypothesis import settings
@@ -13,6 +14,11 @@ settings.load_profile("steady")
 
 # Collected tests are many objects that stay. Frequent collections take 4 % of the time.
 gc.set_threshold(100_000)
+
+
+def pytest_xdist_auto_num_workers(config):
+    """One process more than there are processors, because some tests wait for other programs."""
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_collection_modifyitems(items):
