@@ -227,11 +227,20 @@ class Log:
         self._snapshot_versions[id] = bandit.version
         self._last_use[id] = next(self._uses)
         self._bandits[id] = bandit
+        self._evict_surplus()
+
+    def _evict_surplus(self) -> None:
         if len(self._bandits) > self._max_loaded and not self._evicting:
             self._evicting = True
-            self.writer.submit(Change(self._save_oldest, self._evict)).add_done_callback(
-                lambda _: setattr(self, "_evicting", False)
-            )
+            done = self.writer.submit(Change(self._save_oldest, self._evict))
+            done.add_done_callback(self._end_eviction)
+
+    def _end_eviction(self, done: Future[None]) -> None:
+        self._evicting = False
+        # More bandits may have been loaded meanwhile. After a fault the next load tries again.
+        if done.exception() is None:
+            with suppress(StoreUnavailable):
+                self._evict_surplus()
 
     def _save_oldest(self, rows: Transaction) -> list[int]:
         """Save the least recently used bandits and return their ids.
