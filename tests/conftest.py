@@ -1,7 +1,6 @@
 """Settings and fixtures shared by all tests."""
 
 import gc
-import os
 
 import pytest
 from hypothesis import settings
@@ -14,12 +13,6 @@ settings.load_profile("steady")
 
 # Collected tests are many objects that stay. Frequent collections take 4 % of the time.
 gc.set_threshold(100_000)
-
-
-@pytest.hookimpl(optionalhook=True)  # some environments have no xdist
-def pytest_xdist_auto_num_workers(config):
-    """One process more than there are processors, because some tests wait for other programs."""
-    return (os.cpu_count() or 1) + 1
 
 
 def pytest_collection_modifyitems(items):
