@@ -28,11 +28,11 @@ reproduce: $(READY) ## the paper's results, into results/
 	$(BIN)/globalbandits reproduce
 
 test: ## format check, lint, import direction, then types, the oldest versions, doctests and tests
-	$(MAKE) --jobs 3 --no-print-directory lint system pyodide
-	$(MAKE) --jobs 3 --no-print-directory pytest oldest types
+	$(MAKE) --jobs 5 --no-print-directory pytest oldest types
 
-# Some tests wait for a browser or a server. Types and the oldest versions are checked meanwhile.
-pytest: $(TOOLS)
+# Some tests wait for a browser or a server. Types and the oldest versions are checked meanwhile,
+# the latter at a low priority, so that they fill the pauses.
+pytest: lint system pyodide
 	$(BIN)/pytest --numprocesses auto --dist worksteal
 
 lint: $(TOOLS) # format, lint and the directions of imports
@@ -49,7 +49,7 @@ coverage: $(TOOLS) ## which lines and branches the tests run; takes half as long
 	$(BIN)/pytest --numprocesses auto --dist worksteal --cov --cov-report=term
 
 oldest: .venv-oldest/.ready ## compiled code, learners and the command line on the oldest allowed versions
-	.venv-oldest/bin/python -m pytest --quiet -p no:cacheprovider -W ignore::DeprecationWarning $(OLDEST) \
+	nice .venv-oldest/bin/python -m pytest --quiet -p no:cacheprovider -W ignore::DeprecationWarning $(OLDEST) \
 		-k "not every_policy or $(ASKING)"
 
 soak: $(TOOLS) ## what is too long for every change: more runs, more fuzz, histories of 10^7 rows; takes hours
