@@ -69,14 +69,14 @@ def test_bandits_that_were_loaded_while_others_left_leave_too(log, monkeypatch):
     settle(log)
     evict, n_evictions = log._evict, []
 
-    def load_all_and_evict(ids):
-        if not n_evictions:
+    def evict_and_load_all(ids):
+        evict(ids)
+        n_evictions.append(len(ids))
+        if len(n_evictions) == 1:
             for number in range(9):
                 log.bandit(f"shop-{number}")
-        n_evictions.append(len(ids))
-        evict(ids)
 
-    monkeypatch.setattr(log, "_evict", load_all_and_evict)
+    monkeypatch.setattr(log, "_evict", evict_and_load_all)
     for number in range(9):
         log.bandit(f"shop-{number}")
     settle(log)
