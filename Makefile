@@ -30,8 +30,7 @@ reproduce: $(READY) ## the paper's results, into results/
 test: ## format check, lint, import direction, then types, the oldest versions, doctests and tests
 	$(MAKE) --jobs 5 --no-print-directory pytest oldest types
 
-# Some tests wait for a browser or a server. Types and the oldest versions are checked meanwhile,
-# the latter at a low priority, so that they fill the pauses.
+# Some tests wait for a browser or a server. Types and the oldest versions are checked meanwhile.
 pytest: lint system pyodide
 	$(BIN)/pytest --numprocesses auto --dist worksteal
 
@@ -49,7 +48,7 @@ coverage: $(TOOLS) ## which lines and branches the tests run; takes half as long
 	$(BIN)/pytest --numprocesses auto --dist worksteal --cov --cov-report=term
 
 oldest: .venv-oldest/.ready ## compiled code, learners and the command line on the oldest allowed versions
-	nice .venv-oldest/bin/python -m pytest --quiet -p no:cacheprovider -W ignore::DeprecationWarning $(OLDEST) \
+	.venv-oldest/bin/python -m pytest --quiet -p no:cacheprovider -W ignore::DeprecationWarning $(OLDEST) \
 		-k "not every_policy or $(ASKING)"
 
 soak: $(TOOLS) ## what is too long for every change: more runs, more fuzz, histories of 10^7 rows; takes hours

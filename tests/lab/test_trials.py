@@ -136,6 +136,11 @@ def test_a_small_trial():
         ({"designs": {}}, "designs must be a table with at least one entry"),
         ({"designs": {"one": {"policy": "x"}}}, "policy must be one of"),
         ({"designs": {"one": {"design": "x"}}}, r"designs\.one must be one of .* got 'x'"),
+        ({"designs": {"one": {"design": "crm"}}}, r"designs\.one: crm must have guesses, got \[\]"),
+        (
+            {"designs": {"one": {"design": "tite_crm", "guesses": [0.1, 0.3], "window": 28}}},
+            r"designs\.one: tite_crm must have every, got \['guesses', 'window'\]",
+        ),
         ({"designs": {"one": {}}}, r"designs\.one must have a policy or a design, got"),
         (
             {"designs": {"one": {"design": "boin", "lower": 1}}},

@@ -70,7 +70,7 @@ def globalbandits(
         typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    """Decisions from known curves with one unknown number in them."""
+    """Decisions from known curves with a few unknown numbers in them."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Trials: designs that are simulated on scenarios of true rates, described in a TOML file."""
+"""Trials in a TOML file: dose-finding designs, simulated in scenarios of true toxicity rates."""
 
 import dataclasses
 import inspect
@@ -232,9 +232,12 @@ def _parse_design(
     kind = require_known(label, options.pop("design"), sorted(_DESIGNS), ScenarioError)
     build = _DESIGNS[kind]
     with within(label, spec):
-        known = set(inspect.signature(build).parameters)
+        known = inspect.signature(build).parameters
         for key in options:
             require_known(f"a parameter of {kind}", key, sorted(known), ScenarioError)
+        for key, parameter in known.items():
+            given = key in options or key in common or parameter.default is not parameter.empty
+            require(given, kind, f"have {key}", sorted(options), ScenarioError)
         if isinstance(build, type):
             return Design(rule=build(**options), **common)
         if stop is not None and "stop" in known:
